@@ -140,12 +140,12 @@ def train(kind: str, paths: ExactPaths, numbers: int, how: Training, seed: int =
     started = time.process_time()
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    n = len(paths.sizes)
+    n = len(paths.sides[0].sizes)
     model = KINDS[kind](n, numbers, how.spread)
     sparse = torch.optim.SparseAdam(list(model.nodes.parameters()), lr=how.rate)
     shared = [p for name, p in model.named_parameters() if not name.startswith("nodes")]
     dense = torch.optim.Adam(shared, lr=how.rate) if shared else None
-    nodes = np.flatnonzero(paths.sizes > 0).astype(np.int32)
+    nodes = np.flatnonzero(paths.sides[0].sizes > 0).astype(np.int32)
     columns = np.flatnonzero(paths.dag.in_degree > 0)
     draws = 8
     rounds = max(round(how.paths / draws), 1)

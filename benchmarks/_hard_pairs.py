@@ -71,11 +71,11 @@ class HardPairs:
         nodes: int = NODES,
     ) -> HardPairs:
         """Draw pairs of up to `nodes` nodes."""
-        able = np.flatnonzero(paths.sizes >= _FEW)
+        able = np.flatnonzero(paths.sides[0].sizes >= _FEW)
         if not len(able):
-            able = np.flatnonzero(paths.sizes > 0)
+            able = np.flatnonzero(paths.sides[0].sizes > 0)
         chosen = np.sort(rng.permutation(able)[:nodes])
-        u = np.repeat(chosen, np.minimum(paths.sizes[chosen], _DRAWS))
+        u = np.repeat(chosen, np.minimum(paths.sides[0].sizes[chosen], _DRAWS))
         _, v = paths.draw(chosen.astype(np.int32), _DRAWS, np.uint64(rng.integers(1, 2**63)))
         others = [np.empty((2, 0), dtype=np.int64)]
         missing, tried = len(u), 0
@@ -177,7 +177,7 @@ def judge(
     """The same from the scores of the pairs and the best targets of some nodes, a row for each."""
     climbs, climbs_too = (levels[side[1]] - levels[side[0]] for side in (pairs.paths, pairs.others))
     nodes, targets = best
-    asked = np.arange(targets.shape[1]) < paths.sizes[nodes][:, None]
+    asked = np.arange(targets.shape[1]) < paths.sides[0].sizes[nodes][:, None]
     right = paths.joined(np.repeat(nodes, asked.sum(axis=1)), targets[asked])
     return Fidelity(
         auc=round(_auc(good, bad), 6),

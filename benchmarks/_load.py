@@ -252,7 +252,7 @@ class Site:
             for person in self.rng.choice(self.users, 2)
         ]
         with store.write() as connection:
-            numbers = events.append(store, connection, arrivals, round(1000 * now))
+            numbers = events.append(connection, arrivals, round(1000 * now))
             for ask in asked:
                 tables.add(connection, tables.asks, **ask, shadow=True)
             tables.put_meta(connection, APPLIED, max(filter(None, numbers)))

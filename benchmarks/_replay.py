@@ -132,7 +132,7 @@ def offline_places(site: Site, model: Path, settings: Settings, cut_ms: int) -> 
             continue
         found[number] = 0
         query = Query.again(records, position)
-        allowed = rules.eligible(query) & (query.history.last_answer_ms > 0)
+        allowed = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
         codes = by_id(query, np.flatnonzero(allowed))
         people = query.history.users[codes]
         there = np.flatnonzero((people == right[number]) & (people != query.question.asker))

@@ -41,7 +41,6 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
     from atpgraph_qa.service import schemas
     from atpgraph_qa.service.database import Database
     from atpgraph_qa.service.engine import Engine, now_ms
-    from atpgraph_qa.service.events import Stored
     from atpgraph_qa.service.settings import Settings
 
     found: dict[str, Any] = {"text": given.text, "routes": ROUTES, "runs": []}
@@ -62,10 +61,7 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
             kinds = schemas.QuestionIn, schemas.AnswerIn, schemas.AcceptanceIn, schemas.VoteIn
             paths = "/v1/questions", "/v1/answers", "/v1/acceptances", "/v1/votes"
             told = [site.event(done + k, now_ms() / 1000) for k in range(n)]
-            rows = [
-                Stored(0, kinds[paths.index(path)].model_validate(body).arrival().event, {})
-                for path, body in told
-            ]
+            rows = [kinds[paths.index(path)].model_validate(body).arrival() for path, body in told]
             engine.advisor = engine._observed(engine.current(), rows)[0]
             asked = site.rng.choice(site.users, 2 * (n // 10)).tolist()
             engine.asks.record(asked, now_ms())

@@ -77,7 +77,7 @@ def f1(w: Any, row: Row, threshold: float) -> float:
         yes[node] = False
         said += int(yes.sum())
         right += int(yes[w.paths.forest.descendants(node)].sum())
-    return 2 * right / max(said + int(w.paths.sizes.sum()), 1)
+    return 2 * right / max(said + int(w.paths.sides[0].sizes.sum()), 1)
 
 
 def best_threshold(scores: Callable[..., np.ndarray], pairs: HardPairs) -> float:

@@ -37,7 +37,7 @@ from _families import relative
 
 from atpgraph import DiGraph, break_cycles, gnm, noisy_hierarchy, read_edgelist
 from atpgraph.cycles import METHODS, CycleBreaker
-from atpgraph.cycles.circulation import largest_circulation
+from atpgraph.cycles.agony import largest_circulation
 from atpgraph.cycles.methods import Workspace
 
 AUTHORS_GRAPH = "peer_breaking_cycles/gnm_5000_25000_graph_w_extra_3000_path_len_0.edges"

@@ -36,7 +36,7 @@ from _common import data_dir
 
 from atpgraph import ATP, DiGraph, __version__, break_cycles, levels
 from atpgraph.closure import closure_forests, kernel_table
-from atpgraph.factorization import factorize
+from atpgraph.factorization import Options, factorize
 from atpgraph.graph import generators, read_edgelist, write_edgelist
 from atpgraph.util.memory import peak_memory
 
@@ -88,7 +88,7 @@ def iteration() -> Iterator[str]:
         dag = break_cycles(graph).dag
         rank = levels(dag)
         table = kernel_table("log", int(rank.max()))
-        factorize(*closure_forests(dag), rank, table, n_components=COMPONENTS, max_iter=1)
+        factorize(closure_forests(dag), rank, table, Options(n_components=COMPONENTS, max_iter=1))
         with peak_memory() as peak:
             start = time.perf_counter()
             forests = closure_forests(dag, n_jobs=THREADS)

@@ -113,7 +113,7 @@ def negatives(dag: DiGraph, paths: ExactPaths, level: np.ndarray) -> dict[str, P
 
     def descendant(nodes: np.ndarray) -> np.ndarray:
         out = np.full(len(nodes), -1)
-        able = np.flatnonzero((nodes >= 0) & (paths.sizes[nodes] > 0))
+        able = np.flatnonzero((nodes >= 0) & (paths.sides[0].sizes[nodes] > 0))
         out[able] = paths.draw(nodes[able].astype(np.int32), 1, np.uint64(rng.integers(1, 2**63)))[
             1
         ]
@@ -125,7 +125,9 @@ def negatives(dag: DiGraph, paths: ExactPaths, level: np.ndarray) -> dict[str, P
         "step": lambda: before.of(v, rng),
         "cousin": lambda: descendant(before.of(u, rng)),
     }
-    few = rng.permutation(np.flatnonzero((paths.sizes > 0) & (paths.sizes < LEAST)))[:NODES]
+    few = rng.permutation(
+        np.flatnonzero((paths.sides[0].sizes > 0) & (paths.sides[0].sizes < LEAST))
+    )[:NODES]
     few_paths = paths.draw(few.astype(np.int32), LEAST, np.uint64(1))
     edges = rng.permutation(dag.n_edges)[: len(u)]
     found = {

@@ -25,7 +25,7 @@ from _scale import STAGES, embed, options_of, rmat, run, show, staged, uniform
 
 from atpgraph import levels, random_dag
 from atpgraph.closure import collect_paths, kernel_table
-from atpgraph.factorization import fit_panels
+from atpgraph.factorization import Options, fit_panels
 
 PROTOCOLS = ["paper", "random", "reversed"]
 Told = Iterator[tuple[str, str]]
@@ -148,7 +148,7 @@ def units(options: Any) -> Told:
         spent = [time.process_time()]
         paths = collect_paths(dag, level)
         spent.append(time.process_time())
-        fit_panels(paths, table, max_iter=1, random_state=0)
+        fit_panels(paths, table, Options(max_iter=1, random_state=0))
         spent.append(time.process_time())
         rows.append([edges, paths.n_pairs, *(f"{x:.1f}" for x in np.diff(spent))])
     columns = ["edges", "reachable pairs, about", "sketches of 16, both sides"]

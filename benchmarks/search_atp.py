@@ -19,7 +19,7 @@ from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.cycles import CycleBreaker
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
-from atpgraph.factorization import factorize
+from atpgraph.factorization import Options, factorize
 from atpgraph.graph import DiGraph, generators
 from atpgraph.hierarchy import levels
 from atpgraph.linkpred import PairTest, make_split
@@ -81,10 +81,11 @@ def main() -> None:
                 else:
                     zero_weight, regularization = weight, penalty
                 started = time.perf_counter()
-                fit = factorize(
-                    *forests, rank, table, n_components=options.dim, zero_weight=zero_weight,
-                    regularization=regularization, max_iter=n_iter, random_state=seed,
+                how = Options(
+                    n_components=options.dim, regularization=regularization, max_iter=n_iter,
+                    random_state=seed,
                 )  # fmt: skip
+                fit = factorize(forests, rank, table, how, zero_weight=zero_weight)
                 seconds = time.perf_counter() - started
                 found = []
                 for protocol in ("paper", "random"):

@@ -160,7 +160,7 @@ def learn_axes(site: Site, kind: str) -> None:
     texts = [
         question_text(*parts) for parts in zip(site.titles(), site.question_bodies(), strict=True)
     ]
-    vectors = text_vectors(model, texts, site.path)[:n]
+    vectors = text_vectors(model, texts[:n])
     mean, basis = principal(vectors)
     description = {"format": AXES_FORMAT, "version": AXES_VERSION, "model": model.digest}
     arrays = {"mean": mean.astype(np.float16), "basis": basis.astype(np.float16)}

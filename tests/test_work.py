@@ -10,7 +10,7 @@ import pytest
 
 from atpgraph.errors import InputError
 from atpgraph.util import checkpoints
-from atpgraph.util.checkpoints import WorkFolder, digest
+from atpgraph.util.checkpoints import Loop, WorkFolder, digest
 
 
 def folder(path: Path, **job: object) -> WorkFolder:
@@ -48,18 +48,18 @@ def test_a_stage_that_failed_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_loop_keeps_its_last_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
-    loop = folder(tmp_path).loop("vectors")
+    loop = Loop(folder(tmp_path), "vectors")
     assert loop.state() is None
     for number in range(12):
-        loop.keep(lambda at=number: {"x": np.full(3, at)}, {"done": number})
-    parts, facts = folder(tmp_path).loop("vectors").state()
+        loop.save(lambda at=number: {"x": np.full(3, at)}, {"done": number})
+    parts, facts = Loop(folder(tmp_path), "vectors").state()
     assert (parts["x"].tolist(), facts) == ([11, 11, 11], {"done": 11})
-    assert len(list((tmp_path / "work").glob("vectors-*"))) == 1
+    assert len(list((tmp_path / "work").glob("vectors*"))) == 1
     monkeypatch.setattr(checkpoints, "SECONDS", 1000.0)
-    loop = folder(tmp_path).loop("vectors")
-    loop.keep(dict, {"done": 12})
+    loop = Loop(folder(tmp_path), "vectors")
+    loop.save(lambda: {"x": np.zeros(3)}, {"done": 12})
     assert loop.state()[1] == {"done": 11}  # a moment ago
-    loop.keep(dict, {"done": 13}, at_once=True)
+    loop.save(lambda: {"x": np.zeros(3)}, {"done": 13}, at_once=True)
     assert loop.state()[1] == {"done": 13}
 
 

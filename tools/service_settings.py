@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.settings import Settings, is_secret
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "service.md"
 MARK = "<!-- settings -->"
@@ -17,17 +17,17 @@ def tables() -> str:
     """One section for each section of the file."""
     lines: list[str] = []
     last = ""
-    for item in Settings().items():
-        if item.section != last:
-            about = (type(getattr(Settings(), item.section)).__doc__ or "").strip()
-            lines += ["", f"## [{item.section}]", "", about, "", "| setting | default | what |"]
+    for section, name, about, value in Settings().items():
+        if section != last:
+            title = (type(getattr(Settings(), section)).__doc__ or "").strip()
+            lines += ["", f"## [{section}]", "", title, "", "| setting | default | what |"]
             lines += ["|---|---|---|"]
-            last = item.section
-        value = ", ".join(item.value) if isinstance(item.value, tuple) else item.value
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
-        secret = " Secret: better in the environment." if item.secret else ""
+            last = section
+        plain = ", ".join(value) if isinstance(value, tuple) else value
+        shown = str(plain).lower() if isinstance(plain, bool) else str(plain)
+        secret = " Secret: better in the environment." if is_secret(about) else ""
         default = f"`{shown}`" if shown else "–"
-        lines.append(f"| `{item.name}` | {default} | {item.help}{secret} |")
+        lines.append(f"| `{name}` | {default} | {about.description}{secret} |")
     return "\n".join(lines).strip() + "\n"
 
 

@@ -23,7 +23,7 @@ import svg
 
 from atpgraph import ATP, DiGraph, agony, levels, noisy_hierarchy
 from atpgraph.closure import closure_forest, kernel_table
-from atpgraph.cycles.circulation import largest_circulation
+from atpgraph.cycles.agony import largest_circulation
 from atpgraph.cycles.offline_scc import closes_in_order
 from atpgraph.util.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PALE_BLUE, QUIET, RED, WASH
 

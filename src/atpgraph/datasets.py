@@ -139,7 +139,7 @@ def available() -> list[str]:
 
 
 def path(name: str) -> Path:
-    """Return the file of a dataset on this machine; an InputError says how to get a missing one."""
+    """Return the file of a dataset; the InputError for a missing one says how to get it."""
     dataset = _with_file(name)
     file = _local(dataset)
     if file is None:
@@ -195,7 +195,7 @@ def python_imports() -> DiGraph:
 
     An edge leads from the importing to the imported module. Imports inside functions count, so
     there are cycles: that is how the library avoids importing in a circle. Tests, IDLE and
-    extension modules are left out. The graph depends on the version of Python, and on nothing else.
+    extension modules are left out. The graph depends only on the version of Python.
 
     Examples
     --------

@@ -89,9 +89,10 @@ def test_wrong_usage_is_one_sentence(typed: list[str], sentence: str) -> None:
     assert "--help'." in done.stderr
 
 
-def test_help_shows_no_type_after_flags() -> None:
+def test_help_shows_no_type_after_flags_and_arguments() -> None:
     for command in ([], ["embed"], ["model", "top"]):
-        assert "<bool>" not in atp(*command, "--help").stdout
+        shown = atp(*command, "--help").stdout
+        assert not [word for word in ("<bool>", "<path>", "<str>", "<list") if word in shown]
 
 
 def test_suggestions_read_the_file_as_it_was_read(tmp_path: Path) -> None:

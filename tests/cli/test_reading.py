@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,11 @@ def test_no_message_names_a_python_function(tmp_path: Path, kind: str) -> None:
     assert done.exit_code == 2
     for word in ("read_edgelist", "as_graph", "DiGraph", "from_edges", "pass "):
         assert word not in done.stderr
+
+
+def test_a_spreadsheet_is_told_from_files_that_atp_wrote(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "table.xlsx", "w") as sheet:
+        sheet.writestr("xl/workbook.xml", "<workbook/>")
+    done = atp("levels", tmp_path / "table.xlsx", "-q")
+    assert done.exit_code == 2
+    assert "save it as CSV or Parquet" in done.stderr

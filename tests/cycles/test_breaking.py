@@ -181,3 +181,18 @@ def test_odd_options_are_one_sentence(options, message):
 def test_the_edges_to_keep_may_be_a_graph():
     kept = DiGraph.from_edges([("b", "a")])
     assert break_cycles([("a", "b"), ("b", "a")], keep=kept).removed_edges == [("a", "b")]
+
+
+def test_odd_options_are_one_sentence_and_edges_to_keep_may_be_any_graph() -> None:
+    triangle = [("a", "b"), ("b", "c"), ("c", "a")]
+    for options in (
+        {"weights": ["x", "y", "z"]},
+        {"weights": {("a", "b"): "x"}},
+        {"time_limit": "2"},
+        {"keep": "no-such-file.csv"},
+    ):
+        with pytest.raises(InputError):
+            break_cycles(triangle, "minimum", **options)
+    for keep in (nx.DiGraph(triangle[:2]), {*triangle[:2]}, iter(triangle[:2])):
+        assert break_cycles(triangle, keep=keep).removed_edges == [("c", "a")]
+    assert break_cycles(triangle[:2]).proved  # nothing to remove

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from atpgraph import ATP
 from atpgraph.closure import closure_forest, closure_forests, collect_paths, kernel_table
 from atpgraph.embedding.growth import LearnedRows, NnlsRows
-from atpgraph.factorization import fit_panels
+from atpgraph.factorization import Options, fit_panels
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import citation_dag
 from atpgraph.hierarchy import levels
@@ -29,8 +29,8 @@ def test_fold_in_is_the_row_a_refit_would_solve(links: ATP) -> None:
     table = np.append(kernel_table("log", int(fitted.levels_.max())), 0.0)
     values = table[np.maximum(fitted.levels_[reached] - 1, 1)]
     how = fitted.settings_
-    rows = NnlsRows(fitted.source_, fitted.target_, how.zero_weight, how.regularization)
-    assert source == pytest.approx(rows.source(reached, values), rel=1e-5, abs=1e-7)
+    rows = NnlsRows((fitted.source_, fitted.target_), how.zero_weight, how.regularization)
+    assert source == pytest.approx(rows.solve(0, reached, values), rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.parametrize("model", ["fitted", "links"])
@@ -65,11 +65,11 @@ def test_non_negative_rows_are_those_of_scipy(
 ) -> None:
     M = closure_forest(dag).to_sparse(levels(dag), "log").toarray()
     T = np.random.default_rng(0).random((dag.n_nodes, k))
-    rows = NnlsRows(T, T, w0, penalty)
+    rows = NnlsRows((T, T), w0, penalty)
     for i in range(dag.n_nodes):
         columns = np.flatnonzero(M[i])
-        row = rows.source(columns, M[i, columns])
-        assert row.tolist() == rows.target(columns, M[i, columns]).tolist()
+        row = rows.solve(0, columns, M[i, columns])
+        assert row.tolist() == rows.solve(1, columns, M[i, columns]).tolist()
         if not len(columns):
             assert not row.any()
             continue
@@ -87,16 +87,13 @@ def test_learned_rows_tell_paths_from_others(k: int) -> None:
     dag = citation_dag(300, 900, random_state=1)
     level, reach = levels(dag), closure_matrix(dag)
     paths, table = collect_paths(dag, level), kernel_table("log", int(level.max()))
-    fit = fit_panels(paths, table, n_components=k, random_state=0)
-    rows = LearnedRows(fit.source.astype(np.float16), fit.target, paths, fit.margin)
+    fit = fit_panels(paths, table, Options(n_components=k, random_state=0))
+    rows = LearnedRows((fit.source.astype(np.float16), fit.target), paths, fit.margin, 1e-4)
     for at in range(0, 300, 29):
-        for solve, vectors, mine in (
-            (rows.source, fit.target, reach[at]),
-            (rows.target, fit.source, reach[:, at]),
-        ):
+        for side, vectors, mine in ((0, fit.target, reach[at]), (1, fit.source, reach[:, at])):
             columns = np.flatnonzero(mine)
             values = table[np.abs(level[columns] - level[at])]
-            scores = vectors @ solve(columns, values)
+            scores = vectors @ rows.solve(side, columns, values)
             others = np.flatnonzero(~mine & (np.arange(300) != at))
             if not len(columns):
                 assert k < 3 or scores[others].max() <= 0

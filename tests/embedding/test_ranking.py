@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph.embedding.ranking import ranked, top_by_product
+from atpgraph.embedding.ranking import pair_scores, ranked, top_by_product
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.sampled_from([9, 100, 1003]))
@@ -39,3 +39,13 @@ def test_ranked_equals_sorting_what_is_above_the_threshold(seed: int, k: int, or
         expected = sorted(likely, key=lambda v: (levels[v] * nearest, -product[v], v))[:k]
         assert rows.tolist() == expected
         assert scores.tolist() == product[expected].tolist()
+
+
+def test_half_precision_is_widened_exactly() -> None:
+    half = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    half = half[np.isfinite(half)].reshape(-1, 64)
+    rows = np.arange(len(half))
+    unit = np.eye(64, dtype=np.float32)
+    for c in range(0, 64, 9):
+        scores = pair_scores(half, np.repeat(unit[c : c + 1], len(half), axis=0), rows, rows)
+        assert scores.tolist() == half[:, c].astype(float).tolist()

@@ -107,7 +107,7 @@ def test_bytes_are_those_of_threads(client: Any, whole: ATP, tmp_path: Path) -> 
     found = ATP(**PARAMS).fit(GRAPH, work=tmp_path / "w", client=client)
     assert same(found, whole)
     left = {path.name.partition("-")[0] for path in (tmp_path / "w").iterdir()}
-    assert left == {"job.json", "lock", "cycles", "paths", "vectors"}
+    assert left == {"job.json", "lock", "cycles", "vectors"}
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -156,7 +156,7 @@ def test_a_lost_scheduler_ends_with_a_sentence_and_the_fit_can_be_resumed(
         monkeypatch.setattr(spread.ClusterMap, "__call__", last)
         with pytest.raises(AtpError, match=r"scheduler is lost\. Rerun the same command to resume"):
             model.fit(GRAPH, work=tmp_path / "w", client=lost)
-    assert (tmp_path / "w" / "paths").exists()
+    assert (tmp_path / "w" / "cycles").exists()
     assert same(model.fit(GRAPH, work=tmp_path / "w"), whole)
 
 

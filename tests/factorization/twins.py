@@ -6,7 +6,7 @@ import numpy as np
 import scipy.optimize
 
 from atpgraph.closure import closure_forest, closure_forests, kernel_table
-from atpgraph.factorization import Factorization, factorize
+from atpgraph.factorization import Factorization, Options, factorize
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels
 
@@ -14,7 +14,14 @@ from atpgraph.hierarchy import levels
 def fit(dag: DiGraph, kernel: str = "log", **options) -> Factorization:
     rank = levels(dag)
     table = kernel_table(kernel, int(rank.max(initial=0)))
-    return factorize(*closure_forests(dag), rank, table, random_state=0, **options)
+    given = {
+        "n_components": 64,
+        "regularization": 0.01,
+        "max_iter": 10,
+        "random_state": 0,
+    } | options
+    weight = given.pop("zero_weight", 0.0)
+    return factorize(closure_forests(dag), rank, table, Options(**given), zero_weight=weight)
 
 
 def written_out(dag: DiGraph, kernel: str = "log") -> np.ndarray:

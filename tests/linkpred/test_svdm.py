@@ -18,10 +18,9 @@ from tests.dags import dags, random_dag
 def test_products_are_those_of_the_matrix(dag: DiGraph, kernel: str) -> None:
     rank = levels(dag)
     M = closure_forest(dag).to_sparse(rank, kernel).toarray()
-    rows, columns = closure_forests(dag)
     table = kernel_table(kernel, int(rank.max()))
     x = np.random.default_rng(0).random(dag.n_nodes)
-    down, up = ImplicitMatrix.of_rows(rows, rank), ImplicitMatrix.of_columns(columns, rank)
+    down, up = ImplicitMatrix.both(closure_forests(dag), rank)
     np.testing.assert_allclose(down.times(table, x), M @ x, atol=1e-12)
     np.testing.assert_allclose(up.times(table, x), M.T @ x, atol=1e-12)
 

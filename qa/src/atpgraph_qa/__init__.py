@@ -70,4 +70,4 @@ _NAMES_IN = {
     "timeline.query": "Question",
 }
 __all__ = sorted(name for names in _NAMES_IN.values() for name in names.split())
-__getattr__ = lazy_names(globals(), {module: names.split() for module, names in _NAMES_IN.items()})
+__getattr__ = lazy_names(globals(), _NAMES_IN)

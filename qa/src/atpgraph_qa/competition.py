@@ -9,14 +9,14 @@ question and an answerer who was not accepted. Nodes are labeled ``"user:42"`` a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph_qa.data.site import DAY_MS, NOBODY, Answers, Questions, QuestionTags, Site, find_ids
 
 Ega = Literal["none", "consecutive", "all-pairs"]
@@ -143,6 +143,13 @@ def competition_graph(
     return Competition(graph, ids, is_question, counts)
 
 
+def at_nodes(values: Any, nodes: Int64Array, otherwise: float = np.nan) -> Float64Array:
+    """Return values, or rows, of nodes by number; another one for −1."""
+    result = np.full((len(nodes), *values.shape[1:]), otherwise)
+    result[nodes >= 0] = values[nodes[nodes >= 0]]
+    return result
+
+
 def _edges(
     site: Site | Posts, keep: BoolArray, people: Int64Array
 ) -> dict[str, tuple[Int64Array, Int64Array]]:
@@ -197,7 +204,7 @@ def _gain(
 
 
 def site_statistics(site: Site, competition: Competition | None = None) -> dict[str, int]:
-    """Count what a site has, as in the paper's second table, and more.
+    """Count the posts, users and edges of a site, as the paper's second table does, and more.
 
     The competition graph is the one without expertise gain unless another is given; ``first_ms``
     and ``last_ms`` are the times of the first and the last post.

@@ -31,8 +31,8 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.checks import renamed_top
 from atpgraph.util.progress import stage
-from atpgraph_qa.competition import Competition, Ega, Posts, competition_graph
-from atpgraph_qa.data.site import NOBODY, Site
+from atpgraph_qa.competition import Competition, Ega, Posts, at_nodes, competition_graph
+from atpgraph_qa.data.site import Site
 
 ANCHOR = 0.2
 """α: how strongly a position is held at the mean score."""
@@ -107,14 +107,14 @@ class Expertise:
 
     def difficulty(self, questions: npt.ArrayLike) -> Float64Array:
         """Return positions of questions by id, NaN for those that are not in the graph."""
-        return at(self.position, self.competition.question_nodes(questions))
+        return at_nodes(self.position, self.competition.question_nodes(questions))
 
     def expertise(self, users: npt.ArrayLike) -> Float64Array:
         """Return positions of users by id, NaN for those that are not in the graph."""
-        return at(self.position, self.competition.user_nodes(users))
+        return at_nodes(self.position, self.competition.user_nodes(users))
 
     def harder(self, first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.int8]:
-        """Say which of two questions is harder, by id: 1 the first, −1 the second, 0 unknown."""
+        """Compare two questions by id: 1 if the first is harder, −1 if the second, 0 if unknown."""
         difference = self.difficulty(first) - self.difficulty(second)
         return np.sign(np.nan_to_num(difference)).astype(np.int8)
 
@@ -144,7 +144,7 @@ class Expertise:
             self.competition.question_nodes(part.ids),
             self.competition.user_nodes(part.ids),
         )
-        anchor = np.nan_to_num(at(self.position, nodes), nan=float(np.mean(self.position)))
+        anchor = np.nan_to_num(at_nodes(self.position, nodes), nan=float(np.mean(self.position)))
         return _best_users(part, pooled(part.graph, anchor, _TAG_ANCHOR), renamed_top(k, top))
 
 
@@ -182,14 +182,6 @@ def pooled(graph: DiGraph, anchor: Float64Array, strength: float) -> Float64Arra
     preconditioner = sparse.diags_array(1.0 / diagonal)
     found, _ = cg(matrix, wanted, x0=anchor, rtol=1e-8, maxiter=2000, M=preconditioner)
     return np.asarray(found, dtype=np.float64)
-
-
-def at(values: npt.NDArray[Any], nodes: Int64Array) -> Float64Array:
-    """Return values of nodes by number, NaN for −1."""
-    known = nodes != NOBODY
-    result = np.full(len(nodes), np.nan)
-    result[known] = values[nodes[known]]
-    return result
 
 
 def _best_users(

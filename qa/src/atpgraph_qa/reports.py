@@ -8,7 +8,6 @@ from html import escape
 import numpy as np
 
 from atpgraph.evaluation.calibration import reliability
-from atpgraph.evaluation.resampling import bootstrap
 from atpgraph.report import (
     Bar,
     Line,
@@ -70,7 +69,8 @@ def protocol_html(result: ProtocolResult, colors: Colors | None = None) -> str:
     if not len(result.candidates):
         return "<p>No question qualifies.</p>"
     colors = _colors([result]) if colors is None else colors
-    ordered = sorted(result.ranks, key=lambda name: -result.ranks[name].reciprocal.mean())
+    found = result.to_dict()["methods"]
+    ordered = sorted(found, key=lambda name: -found[name]["mrr"]["mean"])
     note = quiet(
         f"{len(result.candidates):,} questions, "
         f"{result.candidates.mean():.1f} candidates each; the accepted answerer is among them for "
@@ -80,17 +80,14 @@ def protocol_html(result: ProtocolResult, colors: Colors | None = None) -> str:
     )
     rows, bars = [], []
     for name in ordered:
-        metrics = result.ranks[name].metrics()
-        mrr = bootstrap(metrics["mrr"])
-        bars.append(Bar(name, mrr.mean, mrr.low, mrr.high, colors.get(name)))
-        value = f"<b>{mrr.mean:.3f}</b>" if name == ordered[0] else f"{mrr.mean:.3f}"
-        cells = [escape(name), f"{value}<small>{mrr.low:.3f} – {mrr.high:.3f}</small>"]
-        cells += [f"{metrics[metric].mean():.3f}" for metric in _METRICS]
-        p_value = ""
-        if ROUTER in result.ranks and name != ROUTER:
-            p = result.paired(name).p_value
-            p_value = "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
-        rows.append([*cells, p_value])
+        row = found[name]
+        mean, low, high = (row["mrr"][end] for end in ("mean", "low", "high"))
+        bars.append(Bar(name, mean, low, high, colors.get(name)))
+        value = f"<b>{mean:.3f}</b>" if name == ordered[0] else f"{mean:.3f}"
+        cells = [escape(name), f"{value}<small>{low:.3f} – {high:.3f}</small>"]
+        cells += [f"{row[metric]:.3f}" for metric in _METRICS]
+        p = row["router_above"]["p"] if "router_above" in row else None
+        rows.append([*cells, "" if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"])
     figures = [
         figure("MRR", bar_chart(bars, title=f"{result.name}: MRR", unit="MRR")),
         figure("MRR against activity of the accepted answerer", _by_activity(result, colors)),

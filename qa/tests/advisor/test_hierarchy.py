@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph_qa.advisor.hierarchy import Hierarchy
+from atpgraph_qa.advisor.reasons import Hierarchy
 from atpgraph_qa.competition import competition_graph
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from atpgraph_qa import Site
 from atpgraph_qa.baselines import METHODS
@@ -97,11 +98,13 @@ def test_doc2vec_infers_as_gensim_does(records: Records) -> None:
 
     from gensim.models import doc2vec
 
-    from atpgraph_qa.baselines.text import DocumentSpace
+    from atpgraph_qa.baselines.text import documents
 
-    space = DocumentSpace(History(records, int(records.questions.asked_ms[100])), 0)
+    history = History(records, int(records.questions.asked_ms[100]))
+    encode, _ = documents(history, records.corpus.rows[: history.n_questions], 0)
+    counts = sparse.csr_matrix(([1, 2, 1, 1], ([0] * 4, [0, 3, 8, 11])))
     words = [str(code) for code in (0, 3, 3, 8, 11)]
-    model = space.model
+    model = encode.args[0]  # type: ignore[attr-defined]
     model.random.seed(1)
     with mock.patch.object(
         doc2vec,
@@ -109,7 +112,7 @@ def test_doc2vec_infers_as_gensim_does(records: Records) -> None:
         lambda size, seed_string: _weak(doc2vec, size, seed_string, crc32),
     ):
         expected = model.infer_vector(words, epochs=20)
-    found = space.inferred(words)
+    (found,) = encode(counts)
     np.testing.assert_allclose(found, expected / np.linalg.norm(expected), rtol=1e-5)
 
 

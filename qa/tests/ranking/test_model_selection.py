@@ -75,7 +75,7 @@ def test_the_learning_curve_never_falls(records: Records) -> None:
     protocol = make_protocol(records, "time-all")
     routers = [
         type(f"R{n}", (Router,), {"name": f"{n} labels"})("all", plan=TrainingPlan(questions=n))
-        for n in (0, 30, 90, 250)
+        for n in (0, 15, 30, 90, 250)
     ]
     result = run(protocol, [*routers, TopicActivity()])
     mrr = {name: ranks.reciprocal for name, ranks in result.ranks.items()}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
-from atpgraph_qa.ranking.training import TrainingPlan, collect, largest, right_answers
+from atpgraph_qa.ranking.training import TrainingPlan, collect, right_answers
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
 
@@ -44,11 +42,3 @@ def test_questions_are_hidden_in_turn_where_time_plays_no_part(records: Records)
     people = History(records).answerer_counts(but_asker=True)
     sizes = np.bincount(examples.choices.group)
     assert sizes.tolist() == people[examples.position].tolist()
-    assert collect(History(records), "own", plan) is examples
-
-
-@given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 35))
-def test_largest_is_the_head_of_a_stable_sort(values: list[int], count: int) -> None:
-    array = np.array(values, dtype=np.float64)
-    expected = np.argsort(-array, kind="stable")[:count]
-    assert sorted(largest(array, count).tolist()) == sorted(expected.tolist())

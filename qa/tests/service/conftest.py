@@ -139,8 +139,8 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
         }.items():  # fmt: skip
             settings = settings.changed(name, values, "test")
         clock = Clock()
-        more = {} if resolver is None else {"resolver": resolver}
-        service = Service(settings, model, clock=clock, **more)
+        service = Service(settings, model, clock=clock)
+        service.sender.resolver = resolver or service.sender.resolver
         if not url:  # no test of this kind takes the power away
             event.listen(service.database.engine, "connect", _hurry)
             service.database.engine.dispose()

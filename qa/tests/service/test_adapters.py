@@ -58,6 +58,15 @@ def post(number: int, topic: int, place: int, user: int, **more: Any) -> dict[st
     return {"post": entry}
 
 
+def test_text_that_databases_reject_is_cleaned(forum: Front) -> None:
+    odd = topic(90_001, title="Half a \ud83d smile\0", tags=["\udc00tag"])
+    assert discourse(forum, "topic_created", odd).status_code == 202
+    assert discourse(forum, "post_created", post(70_001, 90_001, 1, 7)).json()["events"] == 1
+    forum.service.apply_all()
+    (found,) = forum.suggestions()
+    assert (found["title"], found["tags"]) == ("Half a ? smile", ["?tag"])
+
+
 @pytest.mark.parametrize("first", ["topic", "post"])
 def test_a_topic_becomes_a_question_of_both_halves(forum: Front, first: str) -> None:
     topic_parts = [("topic_created", topic(90_001)), ("post_created", post(70_001, 90_001, 1, 7))]
@@ -122,7 +131,7 @@ def test_a_hook_that_failed_half_way_is_taken_again(
     edited = topic(90_001, title="Another title")
 
     def gone(*_: Any) -> None:
-        raise DatabaseGoneError("The database does not answer.")
+        raise DatabaseGoneError(503, "The database does not answer.", wait=5)
 
     with monkeypatch.context() as patched:
         patched.setattr(forum.service.engine, "append", gone)

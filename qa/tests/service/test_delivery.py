@@ -182,7 +182,7 @@ def test_addresses_that_are_not_public(address: str) -> None:
 )
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InputError):
-        checked_address(url, (), lambda host, port: ["93.184.216.34"])
+        checked_address(url, lambda host, port: ["93.184.216.34"])
 
 
 def test_an_answer_stops_messages(make_front: Make) -> None:

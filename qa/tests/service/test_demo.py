@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
+from threading import Event
 
 import pytest
+from sqlalchemy import func, select
 
-from atpgraph_qa.service import demo
-from atpgraph_qa.service.demo import PAST, Traffic, fill_past, live, make_community
+from atpgraph_qa.service import demo, tables
+from atpgraph_qa.service.demo import PAST, fill_past, live, make_community, play
 from qa.tests.service.conftest import DAY_MS, NOW, Make
 
 
@@ -26,10 +28,13 @@ def test_traffic_goes_on_where_it_was(make_front: Make) -> None:
     front = make_front()
     community = make_community()
     questions = list(islice(live(community), PAST, PAST + 4))
-    first = Traffic(front.service, community, pace_s=0.0)
-    assert [first.play(question) for question in questions[:3]] == [True] * 3
+    play(front.service, questions[:3], 0.0, Event())
     front.service.apply_all()
     assert len(front.suggestions()) == 3
     assert front.service.engine.seq == sum(len(question) for question in questions[:3])
-    again = Traffic(front.service, community, pace_s=0.0)
-    assert [again.play(question) for question in questions] == [False] * 3 + [True]
+    play(front.service, questions, 0.0, Event())
+    front.service.apply_all()
+    assert len(front.suggestions()) == 4
+    with front.service.database.read() as connection:
+        stored = connection.execute(select(func.count()).select_from(tables.events)).scalar()
+    assert stored == sum(len(question) for question in questions)

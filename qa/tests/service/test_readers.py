@@ -20,25 +20,25 @@ def test_readers_route_as_the_service_does(make_front: Make) -> None:
         used = engine.readers
         routed = engine.route(TOMATOES)
         engine.readers = None
-        assert engine.route(TOMATOES).found == routed.found
+        assert engine.route(TOMATOES) == routed
         engine.readers = used
 
     check()
     front.ask(9001)
-    person = engine.route(TOMATOES).found.people[0].user
+    person = engine.route(TOMATOES).people[0].user
     body = {"id": 9002, "question": 9001, "user": person, "at": front.clock.now / 1000}
     assert front.call("POST", "/v1/answers", body).status_code == 202
     front.service.apply_all()
     check()
     front.service.forget(person, "test")
     check()
-    assert person not in {p.user for p in engine.route(TOMATOES, top=20).found.people}
+    assert person not in {p.user for p in engine.route(TOMATOES, top=20).people}
 
 
 def test_confidence_is_corrected_by_outcomes(make_front: Make) -> None:
     front = make_front()
     engine, day = front.service.engine, front.clock.now // DAY_MS
-    stated = engine.route(TOMATOES).found.people[0].confidence
+    stated = engine.route(TOMATOES).people[0].confidence
 
     def happen(on: int) -> None:
         with front.service.database.write() as connection:
@@ -49,7 +49,7 @@ def test_confidence_is_corrected_by_outcomes(make_front: Make) -> None:
 
     happen(day)
     engine.recalibrate()  # today is not over
-    assert engine.route(TOMATOES).found.people[0].confidence == stated
+    assert engine.route(TOMATOES).people[0].confidence == stated
     front.clock.pass_hours(24)
     engine.recalibrate()
     corrected = engine.current().router.calibration_

@@ -239,7 +239,7 @@ def test_an_admin_token_is_made_once_whatever_other_tokens_there_are(make_front:
     assert found is not None
     assert found.may("admin")
     with database.write() as connection:
-        assert tokens.revoke_token(connection, found.id, NOW)
+        tokens.revoke_token(connection, found.id, NOW, "test")
     front.service.first_token = ""
     front.service._first_token()  # who revoked it did so on purpose
     assert front.service.first_token == ""

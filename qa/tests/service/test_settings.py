@@ -86,9 +86,9 @@ def test_secrets_are_not_in_messages(tmp_path: Path) -> None:
 
 def test_every_setting_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "service.md").read_text(encoding="utf-8")
-    for item in Settings().items():
-        assert item.help, item.name
-        row = f"| `{item.name}` |"
-        assert row in page.partition(f"## [{item.section}]")[2].partition("\n## ")[0], item.name
-        assert item.value == item.default
+    for section, name, about, value in Settings().items():
+        assert about.description, name
+        row = f"| `{name}` |"
+        assert row in page.partition(f"## [{section}]")[2].partition("\n## ")[0], name
+        assert value == about.default
     assert len(Settings.model_fields) == page.count("\n## [")

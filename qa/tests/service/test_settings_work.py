@@ -99,11 +99,13 @@ def test_it_learns_again_by_itself(make_front: Make) -> None:
 
 
 def test_how_long_half_a_topic_waits(make_front: Make) -> None:
-    from atpgraph_qa.service.adapters.base import Incoming, TopicPart
+    from atpgraph_qa.service.adapters.base import Incoming
+    from atpgraph_qa.service.events import Arrival
+    from atpgraph_qa.timeline.events import Asked
 
     front = make_front(hooks={"discourse_wait_seconds": 600.0})
-    half = TopicPart(90_001, NOW, 7, {"title": "Why do tomato leaves curl?", "tags": ["tomatoes"]})
-    front.service.receive(Incoming(topic_parts=[half]))
+    half = Asked(90_001, "Why do tomato leaves curl?", tags=["tomatoes"], asker=7, at_ms=NOW)
+    front.service.receive(Incoming(topic_parts=[Arrival.of(half)]))
     for hours, made in ((0.1, 0), (0.1, 1)):  # six minutes, then twelve
         front.clock.pass_hours(hours)
         front.service.run_maintenance()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import Query, Question, find_largest
+from atpgraph_qa.timeline.query import Query, Question, largest
 from atpgraph_qa.timeline.records import Records
 
 
@@ -59,7 +59,6 @@ def test_unknown_askers_tags_and_words(latest: History) -> None:
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 8))
 def test_largest_in_one_pass(numbers: list[int], count: int) -> None:
     values = np.array(numbers, dtype=np.float32)
-    best = np.full(count, -1, dtype=np.int64)
-    found = find_largest(values, best)
     order = np.argsort(-values, kind="stable")
-    assert best[:found].tolist() == order[values[order] > 0][:count].tolist()
+    assert largest(values, count).tolist() == order[:count].tolist()
+    assert largest(values, count, 0.0).tolist() == order[values[order] > 0][:count].tolist()

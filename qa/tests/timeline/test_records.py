@@ -13,7 +13,7 @@ from atpgraph_qa import Site
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
-from atpgraph_qa.timeline.tables import NewAnswers
+from atpgraph_qa.timeline.tables import AnswerTable
 from atpgraph_qa.timeline.visibility import SETTLE_DAYS, dated_votes
 
 TABLES = ("questions", "answers", "acceptances", "votes")
@@ -76,22 +76,22 @@ def test_with_answers_is_a_timeline_that_had_them(records: Records, data: st.Dat
     known = int(records.users[10])
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     question = rng.integers(0, len(records.questions), size)
-    new = NewAnswers(
-        rng.choice([known, 5, 70_000, 80_000], size),
-        question,
-        records.questions.asked_ms[question] + rng.integers(0, 9 * DAY_MS, size),
+    user = rng.choice([known, 5, 70_000, 80_000], size)
+    given_ms = records.questions.asked_ms[question] + rng.integers(0, 9 * DAY_MS, size)
+    accepted = (
         (History(records).best_answer[question] < 0)
         & (rng.random(size) < 0.5)
-        & (np.bincount(question, minlength=len(records.questions))[question] == 1),
+        & (np.bincount(question, minlength=len(records.questions))[question] == 1)
     )
-    after = records.with_answers(new)
-    assert set(after.users) == set(records.users) | set(new.user)
+    new = AnswerTable(given_ms, question, user, np.full(size, -1))
+    after = records.with_answers(new, accepted)
+    assert set(after.users) == set(records.users) | set(user)
 
     def listed(of: Records) -> list[tuple[int, int, int]]:
         answers = of.answers
         return list(zip(answers.given_ms, answers.question, of.ids(answers.owner), strict=True))
 
-    added = list(zip(new.given_ms, new.question, new.user, strict=True))
+    added = list(zip(given_ms, question, user, strict=True))
     expected = sorted(listed(records) + added, key=lambda row: row[0])
     assert sorted(listed(after)) == sorted(expected)
     assert [row[0] for row in listed(after)] == [row[0] for row in expected]
@@ -100,9 +100,9 @@ def test_with_answers_is_a_timeline_that_had_them(records: Records, data: st.Dat
     )
     before_, after_ = History(records), History(after)
     codes = after.codes(records.users)
-    extra = np.bincount(after.codes(new.user), minlength=len(after.users))
+    extra = np.bincount(after.codes(user), minlength=len(after.users))
     np.testing.assert_array_equal((after_.n_given - extra)[codes], before_.n_given)
-    won = np.bincount(after.codes(new.user[new.accepted]), minlength=len(after.users))
+    won = np.bincount(after.codes(user[accepted]), minlength=len(after.users))
     np.testing.assert_array_equal((after_.n_won - won)[codes], before_.n_won)
     assert sorted(after_.answer_votes.tolist()) == sorted(
         before_.answer_votes.tolist() + [0.0] * size
@@ -122,7 +122,7 @@ def test_nothing_changes_the_tables_it_was_made_from(records: Records) -> None:
     records.until(moment)
     records.without([1, 2])
     one = np.array([3])
-    records.with_answers(NewAnswers(one, one, np.array([moment]), np.array([False])))
+    records.with_answers(AnswerTable(np.array([moment]), one, one, -one), np.array([False]))
     assert snapshot() == before
     assert replace(records).memo is not records.memo
 

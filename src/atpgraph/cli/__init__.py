@@ -1,15 +1,23 @@
 """The command ``atp``: thin commands over the library.
 
-To add a command, write a function whose parameters are the options (Typer reads the annotations;
-shared options are in :mod:`atpgraph.cli.options`) and list it in ``cli/_app.py``. Its first
-parameter is ``out``, a :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for
-the options that say how to read a graph. It ends with one ``out.result(payload, table)``: the
-payload is printed with ``--json``, the table without. Progress, the notice of a first compilation
-and errors in one sentence come with the session. Names of the library that load NumPy or Numba are
-imported inside the function or used as ``atpgraph.NAME``, so that ``atp --help`` stays fast.
+To add a command, write a function whose parameters are the options and list it in ``cli/_app.py``.
+An option that several commands share is a type in :mod:`atpgraph.cli.options`; one of a single
+command is an ``opt(...)`` in place of its default. The first parameter is ``out``, a
+:class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for the options that say how
+to read a graph. The command ends with one ``out.result(payload, table)``: ``--json`` prints the
+payload, otherwise the table is printed. The session also shows progress and turns errors into one
+sentence. Import what loads NumPy or Numba inside the function, or use it as ``atpgraph.NAME``, so
+that ``atp --help`` stays fast.
 """
 
 from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import os
+import signal
+import sys
 
 
 def run() -> None:
@@ -17,12 +25,6 @@ def run() -> None:
 
     Freeing all that a long job holds in memory can take seconds.
     """
-    import atexit
-    import contextlib
-    import os
-    import signal
-    import sys
-
     try:
         main()
     except SystemExit as stop:
@@ -38,10 +40,6 @@ def run() -> None:
 
 def main() -> None:
     """Run the command line in this process."""
-    import io
-    import os
-    import sys
-
     for number in range(3):  # or a file of ours would get the number of a closed stream
         try:
             os.fstat(number)

@@ -36,7 +36,7 @@ OLD_NAMES = {
 
 
 class Command(TyperCommand):
-    """A command whose numbers are finite and fit into arrays, whatever the option."""
+    """A command that rejects numbers that are not finite or do not fit into arrays."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return arguments and options, as the help shows them."""
@@ -112,13 +112,14 @@ class Commands(typer.Typer):
 
 
 def _tidy(params: list[Any]) -> list[Any]:
-    """Show no type after flags, and arguments in capitals."""
+    """Show no type after flags and arguments, and arguments in capitals."""
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar, param.show_default = "", False
         elif param.param_type_name == "argument":
             param.metavar = param.metavar or param.name.upper()
             param.get_usage_pieces = functools.partial(_usage_of, param)
+            param.display_type_rich = lambda ctx: None
     return params
 
 

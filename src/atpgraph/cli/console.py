@@ -1,4 +1,4 @@
-"""What all commands share: output, progress and errors.
+"""Output, progress and errors of all commands.
 
 Results go to standard output, everything else to standard error. See the package docstring for
 how a command uses this.
@@ -13,6 +13,7 @@ import math
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,14 @@ class Session:
     def __init__(self, *, json: bool, quiet: bool) -> None:
         self.json = json
         self.quiet = quiet
+        self._started = time.perf_counter()
         self._payload: dict[str, Any] | None = None
         self._shown: tuple[str | Table, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the command began."""
+        return round(time.perf_counter() - self._started, 3)
 
     def note(self, text: str) -> None:
         """Print something that is not a result."""
@@ -56,8 +63,9 @@ class Session:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
 
         It is printed when the session ends, after the progress bars are gone: on standard output,
-        or on standard error where a file went to standard output ("-"). A page with the same lines
-        and tables, or what `render` returns for the typed command, goes into the folder `report`.
+        or on standard error where a file went to standard output ("-"). If `report` is a folder, a
+        page with the same lines and tables is written there, or the page that `render` returns for
+        the typed command.
         """
         if report is not None:
             from atpgraph.report import page_of_tables, write_index
@@ -69,22 +77,18 @@ class Session:
         self._payload, self._shown = payload, shown
 
     def _print_all(self) -> None:
-        if self._payload is None or (output_taken.get() and self.quiet):
-            return
-        if output_taken.get():
-            # The result is written; if nobody can be told, that is no error.
-            with (
-                contextlib.suppress(OSError, ValueError, AttributeError),
-                contextlib.redirect_stdout(sys.stderr),
-            ):
-                self._print(self._payload)
+        taken = output_taken.get()
+        if self._payload is None or (taken and self.quiet):
             return
         try:
-            self._print(self._payload)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
+            with contextlib.redirect_stdout(sys.stderr if taken else sys.stdout):
+                self._print(self._payload)
+                sys.stdout.flush()
         except (OSError, ValueError, AttributeError) as error:  # full, closed, or not there at all
+            if taken:  # the result is written; if nobody can be told, that is no error
+                return
+            if isinstance(error, BrokenPipeError):
+                raise
             drop_output()
             why = error.strerror if isinstance(error, OSError) else "it is closed"
             raise InputError(f"Cannot write to standard output: {why}.") from error
@@ -242,19 +246,16 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     """
     held = Session(json=json, quiet=quiet)
     output_taken.set(False)
-    display = None if quiet else progress_display()
     notes, logger = _Notes(held), logging.getLogger("atpgraph")
     logger.addHandler(notes)
     try:
-        with display or contextlib.nullcontext():
+        with contextlib.nullcontext() if quiet else progress_display():
             yield held
         held._print_all()
     except (typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
         with undisturbed():
-            if display is not None:
-                display.close()
             say("atp: interrupted")
         raise typer.Exit(130) from None
     except BrokenPipeError:  # the reader went away

@@ -7,7 +7,7 @@ import os
 import time
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import atpgraph
 from atpgraph.cli import options as opts
@@ -31,22 +31,18 @@ def cycles(
     graph: opts.Graph,
     reading: Reading,
     method: opts.Method = "auto",
-    every: Annotated[bool, opt("Compare all methods.", "--all")] = False,
-    truth: Annotated[
-        Path | None, opt("Edge list of the edges that should be removed, to score by.")
-    ] = None,
-    weights: Annotated[
-        bool, opt("Use weights as costs of removal, as --weight does if the method takes costs.")
-    ] = False,
-    keep: Annotated[Path | None, opt("Edge list of edges that must stay.")] = None,
-    reverse: Annotated[bool, opt("Reverse the edges instead of removing them.")] = False,
-    time_limit: Annotated[
-        float, opt("Seconds that the method minimum may take for its proof.", min=0)
-    ] = 10.0,
-    output: Annotated[Path | None, output("Write the acyclic graph to this file.")] = None,
-    removed: Annotated[
-        Path | None, opt("Write the removed edges and their scores to this file.")
-    ] = None,
+    every: bool = opt("Compare all methods.", "--all"),
+    truth: Path | None = opt("Edge list of the edges that should be removed, for scoring."),
+    weights: bool = opt(
+        "Use weights as costs of removal, as --weight does if the method takes costs."
+    ),
+    keep: Path | None = opt("Edge list of edges that must stay."),
+    reverse: bool = opt("Reverse the edges instead of removing them."),
+    time_limit: float = opt(
+        "Seconds after which the method minimum gives up its proof.", default=10.0, min=0
+    ),
+    output: Path | None = output("Write the acyclic graph to this file."),
+    removed: Path | None = opt("Write the removed edges and their scores to this file."),
     memory: opts.Memory = None,
     report: opts.Report = None,
     seed: opts.Seed = 0,
@@ -124,10 +120,10 @@ def _row(reason: Reason) -> list[Any]:
 def _timed(
     breaker: Any, method: str, reverse: bool, truth: IntArray | None
 ) -> tuple[CycleBreak, dict[str, Any]]:
-    """Return what a method removed and its row in the table, without the time of compiling."""
+    """Run a method; return its result and its row of the table, not counting compilation."""
     from atpgraph.util.jit import on_compilation
 
-    with stage(f"breaking cycles by {method}"), on_compilation(lambda: None) as compiling:
+    with stage(f"breaking cycles by {method}"), on_compilation() as compiling:
         started = time.perf_counter()
         result = breaker.run(method, reverse=reverse)
         seconds = time.perf_counter() - started - compiling.seconds
@@ -161,9 +157,7 @@ def levels(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Annotated[
-        Path | None, output("Write a line with node and level for each node (.tsv, .csv).")
-    ] = None,
+    output: Path | None = output("Write a line with node and level for each node (.tsv, .csv)."),
     method: opts.Method = "auto",
     seed: opts.Seed = 0,
 ) -> None:
@@ -175,14 +169,14 @@ def levels(
     read = reading.read(graph)
     with stage(f"breaking cycles by {method}"):
         result = atpgraph.break_cycles(read, method, random_state=seed)
-    level = atpgraph.levels(result.dag)
+    level, gone = atpgraph.levels(result.dag), len(result.removed)
     width = np.bincount(level, minlength=1)[1:]
     widest = int(width.argmax()) + 1 if len(width) else 0
     if output is not None:
         _write_levels(output, read.labels.tolist(), level.tolist())
     payload: dict[str, Any] = {
         **sizes(read),
-        "removed": len(result.removed),
+        "removed": gone,
         "levels": len(width),
         "widest_level": widest,
         "widest_size": int(width.max(initial=0)),
@@ -198,7 +192,7 @@ def levels(
         payload,
         f"{named(graph)}: {len(width):,} levels, the widest is level {widest} with "
         f"{payload['widest_size']:,} of {read.n_nodes:,} nodes "
-        f"({len(result.removed):,} edges removed by {result.method})",
+        f"({gone:,} edge{'s' * (gone != 1)} removed by {result.method})",
         table(["level", "nodes"], rows),
         *([] if output is None else [f"{output}: written"]),
     )

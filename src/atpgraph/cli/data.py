@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -64,7 +63,7 @@ def path(out: Session, name: Name) -> None:
 def imports(
     out: Session,
     output: Output,
-    packages: Annotated[bool, opt("Write the requirements of installed packages instead.")] = False,
+    packages: bool = opt("Write the requirements of installed packages instead."),
 ) -> None:
     """Write the imports of your standard library, or which installed packages need which."""
     from atpgraph import datasets
@@ -85,7 +84,7 @@ def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> 
         _save(out, name, output, seed, lambda: (random_graph(nodes, edges, seed), None))
 
 
-_add("dag", "random_dag", "A random DAG: distinct edges that follow a hidden order.", 1500, 15_000)
+_add("dag", "random_dag", "Generate a random DAG: edges follow a hidden order.", 1500, 15_000)
 
 
 @generate.command("cycles")
@@ -95,12 +94,10 @@ def cycles(
     reading: Reading,
     nodes: Nodes = 1500,
     edges: Edges = 15_000,
-    planted: Annotated[int, opt("Edges that close cycles.", "--planted", "-k", min=0)] = 500,
-    max_length: Annotated[
-        int | None, opt("Close only paths of at most this many edges.", min=1)
-    ] = None,
-    dag: Annotated[Path | None, opt("Plant them in this DAG instead of a random one.")] = None,
-    truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
+    planted: int = opt("Edges that close cycles.", "--planted", "-k", default=500, min=0),
+    max_length: int | None = opt("Close only paths of at most this many edges.", min=1),
+    dag: Path | None = opt("Plant them in this DAG instead of a random one."),
+    truth: Path | None = opt("Write the planted edges to this file."),
     seed: Seed = 0,
 ) -> None:
     """Generate a DAG with planted edges, each of which closes a cycle."""
@@ -117,8 +114,8 @@ def cycles(
     _save(out, "cycles", output, seed, make, truth)
 
 
-_add("gnm", "gnm", "A uniformly random graph with cycles, without self-loops.", 1500, 15_000)
-_add("citation", "citation_dag", "A shallow DAG, like a citation network.", 10_000, 20_000)
+_add("gnm", "gnm", "Generate a uniformly random graph without self-loops.", 1500, 15_000)
+_add("citation", "citation_dag", "Generate a shallow DAG, like a citation network.", 10_000, 20_000)
 app.add_typer(generate, name="generate")
 
 
@@ -133,7 +130,6 @@ def _save(
     """Write the graph that `make` returns, and the planted edges to `truth`."""
     import numpy as np
 
-    started = time.perf_counter()
     graph, planted = make()
     atpgraph.write_edgelist(graph, output)
     payload = {"model": model, **sizes(graph), "output": output, "seed": seed}
@@ -145,5 +141,4 @@ def _save(
             atpgraph.write_edgelist(np.stack(graph.edge_labels(planted), axis=1), truth)
             payload["truth"] = truth
             lines.append(f"{truth}: the planted edges")
-    payload["seconds"] = round(time.perf_counter() - started, 3)
-    out.result(payload, *lines)
+    out.result(payload | {"seconds": out.seconds}, *lines)

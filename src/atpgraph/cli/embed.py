@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import atpgraph
 from atpgraph.cli import options as opts
@@ -29,30 +29,29 @@ def embed(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Annotated[Path | None, output("Model file to write (.npz).")] = None,
-    estimate: Annotated[bool, opt("Only estimate the memory and time of a fit.")] = False,
-    dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 128,
+    output: Path | None = output("Model file to write (.npz)."),
+    estimate: bool = opt("Only estimate the memory and time of a fit."),
+    dim: opts.Dim = 128,
     purpose: opts.Purpose = "reachability",
     kernel: opts.Kernel = "log",
     method: opts.Method = "auto",
-    zero_weight: Annotated[
-        str, opt("With --purpose paper: weight of unreachable pairs, 0 to 1 or auto.")
-    ] = "0",
-    regularization: Annotated[
-        float | None, opt("Penalty on long vectors.", show_default="by purpose")
-    ] = None,
-    max_iter: Annotated[
-        int | None, opt("Number of rounds or iterations.", show_default="by size")
-    ] = None,
+    zero_weight: str = opt(
+        "With --purpose paper: weight of unreachable pairs, 0 to 1 or auto.", default="0"
+    ),
+    regularization: float | None = opt(
+        "Penalty on long vectors.", show_default="depends on the purpose"
+    ),
+    max_iter: int | None = opt(
+        "Number of rounds or iterations.", show_default="depends on the size"
+    ),
     memory: opts.Memory = None,
     threads: opts.Threads = None,
-    work: Annotated[
-        Path | None, opt("Save checkpoints here; rerun a killed command to resume.", metavar="DIR")
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        opt("Dask cluster: address, scheduler file, or local:N; with --work.", metavar="ADDRESS"),
-    ] = None,
+    work: Path | None = opt(
+        "Save checkpoints here; rerun a killed command to resume.", metavar="DIR"
+    ),
+    scheduler: str | None = opt(
+        "Dask cluster: address, scheduler file, or local:N; with --work.", metavar="ADDRESS"
+    ),
     report: opts.Report = None,
     seed: opts.Seed = 0,
 ) -> None:
@@ -65,7 +64,7 @@ def embed(
     if output is not None:
         check_writable(output)
     elif not estimate:
-        raise InputError("Say where the model goes: --output FILE; or --estimate.")
+        raise InputError("Name the model file: --output FILE; or --estimate.")
     model = atpgraph.ATP(
         dim, purpose=purpose, kernel=kernel, method=method, n_jobs=threads, random_state=seed,
         zero_weight=value("--zero-weight", zero_weight, _penalty, "numbers from 0 to 1, or auto"),
@@ -75,7 +74,7 @@ def embed(
     checked(model.get_params())
     if method != "auto":
         METHODS[method]
-    with on_compilation(lambda: None) as compiling:
+    with on_compilation() as compiling:
         started = time.perf_counter()
         read = reading.read(graph, memory)
         seconds = {"read": time.perf_counter() - started}
@@ -122,15 +121,15 @@ def tune(
     graph: opts.Graph,
     reading: Reading,
     purpose: opts.Purpose = "reachability",
-    dims: Annotated[
-        str, opt("Lengths of the vectors to try, separated by commas.")
-    ] = "16,32,64,128",
-    penalties: Annotated[
-        str, opt("Penalties to try, separated by commas; auto is by purpose.")
-    ] = "auto,0.01,0.1",
-    protocol: Annotated[
-        str, opt("For paper: protocol of 'atp links compare' that holds out edges.")
-    ] = "paper",
+    dims: str = opt("Lengths of the vectors to try, separated by commas.", default="16,32,64,128"),
+    penalties: str = opt(
+        "Penalties to try, separated by commas; auto depends on the purpose.",
+        default="auto,0.01,0.1",
+    ),
+    protocol: str = opt(
+        "With --purpose paper: protocol of 'atp links compare' that holds out edges.",
+        default="paper",
+    ),
     method: opts.Method = "auto",
     memory: opts.Memory = None,
     threads: opts.Threads = None,
@@ -139,7 +138,7 @@ def tune(
     """Choose the length of the vectors and the penalty for a graph."""
     from atpgraph.embedding.settings import checked
 
-    lengths = values("--dims", dims, _length, "whole numbers from 1 to 65,536")
+    lengths = opts.dimensions("--dims", dims)
     weights = values("--penalties", penalties, _penalty, "auto and numbers from 0")
     checked(atpgraph.ATP(purpose=purpose).get_params())
     train = reading.read(graph, memory)
@@ -181,7 +180,7 @@ def _by_fidelity(model: atpgraph.ATP) -> dict[str, Any]:
 def _by_links(
     read: atpgraph.DiGraph, protocol: str, seed: int
 ) -> tuple[atpgraph.DiGraph, Callable[[atpgraph.ATP], dict[str, Any]]]:
-    """Return what is left when edges are held out, and a function that judges by those."""
+    """Hold out edges; return the remaining graph, and a function that scores a model on them."""
     from atpgraph.embedding.ranking import pair_scores
     from atpgraph.evaluation.metrics import auc, average_precision
     from atpgraph.linkpred.protocols import PairTest
@@ -191,7 +190,7 @@ def _by_links(
     test = split.tests.get(protocol)
     if not isinstance(test, PairTest):
         why = split.unavailable.get(protocol, "it does not compare pairs")
-        raise InputError(f"Cannot judge by the protocol {protocol!r}: {why}.")
+        raise InputError(f"Cannot evaluate by the protocol {protocol!r}: {why}.")
 
     def judge(model: atpgraph.ATP) -> dict[str, Any]:
         good, bad = (
@@ -201,12 +200,6 @@ def _by_links(
         return {"auc": auc(good, bad), "average_precision": average_precision(good, bad)}
 
     return split.train, judge
-
-
-def _length(text: str) -> int:
-    if not 1 <= int(text) <= 65_536:
-        raise ValueError
-    return int(text)
 
 
 def _penalty(text: str) -> Any:

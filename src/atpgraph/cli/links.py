@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, sized, sizes, table
 from atpgraph.cli.info import validation_tables
 from atpgraph.cli.nodes import answer_pairs, known_labels
-from atpgraph.cli.options import Reading, Report, arg, opt, output, values
+from atpgraph.cli.options import Reading, Report, arg, opt, output
 from atpgraph.errors import InputError
 from atpgraph.util.files import check_writable
 from atpgraph.util.memory import peak_megabytes
@@ -31,7 +30,7 @@ Density = Annotated[
     opt(
         "Share of missing links among all pairs without an edge, in (0, 1).",
         "--base-rate",
-        show_default="as many as were hidden to learn",
+        show_default="the share that was hidden to learn from",
     ),
 ]
 
@@ -41,17 +40,13 @@ def fit(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Annotated[Path, output("File of the predictor (.npz).")],
-    attributes: Annotated[
-        Path | None, opt("Attributes of nodes, a line each: label, then text or numbers.")
-    ] = None,
-    times: Annotated[
-        Path | None, opt("Times of nodes (label, time) or edges (source, target, time).")
-    ] = None,
-    evidence: Annotated[
-        str, opt("Kinds of evidence, separated by commas, 'default' or 'all'.")
-    ] = "default",
-    dim: Annotated[int, opt("Length of ATP's vectors.", min=1)] = 32,
+    output: Path = output("File of the predictor (.npz)."),
+    attributes: Path | None = opt("Attributes of nodes, a line each: label, then text or numbers."),
+    times: Path | None = opt("Times of nodes (label, time) or edges (source, target, time)."),
+    evidence: str = opt(
+        "Kinds of evidence, separated by commas, 'default' or 'all'.", default="default"
+    ),
+    dim: opts.Dim = 32,
     threads: opts.Threads = None,
     report: Report = None,
     seed: opts.Seed = 0,
@@ -61,18 +56,16 @@ def fit(
 
     check_writable(output)
     model = atpgraph.LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
-    started = time.perf_counter()
     read = reading.read(graph)
     known = None if attributes is None else read_attributes(attributes, read)
     when = None if times is None else read_times(times, read)
     model.fit(read, known, times=when)
-    seconds = time.perf_counter() - started
     model.save(output)
     payload: dict[str, Any] = {
         **sizes(read),
         "evidence": model.evidence_.kinds,
         "validation": model.validation_,
-        "seconds": round(seconds, 3),
+        "seconds": out.seconds,
         "peak_memory_mb": round(peak_megabytes(), 1),
         "output": output,
     }
@@ -80,7 +73,7 @@ def fit(
         payload,
         f"{sized(graph, read)}; evidence: {', '.join(model.evidence_.kinds)}",
         *validation_tables(model),
-        f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
+        f"{out.seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
         f"{output}: written; next: atp links recommend {output} NODE",
         report=report,
     )
@@ -92,9 +85,7 @@ def score(
     model: Model,
     nodes: opts.Pairs = None,
     pairs: opts.PairsFile = None,
-    base_rate: Annotated[
-        float, opt("Share of links among the pairs you ask about, in (0, 1).")
-    ] = 0.5,
+    base_rate: float = opt("Share of links among the pairs you ask about, in (0, 1).", default=0.5),
 ) -> None:
     """Estimate how likely a link from U to V is, and which way it points."""
     import numpy as np
@@ -118,9 +109,9 @@ def recommend(
     model: Model,
     node: Annotated[str, arg("Label of the node.")],
     top: opts.Top = 10,
-    sources: Annotated[bool, opt("Nodes that should link to this one, not targets.")] = False,
-    explain: Annotated[bool, opt("List the evidence for each.")] = False,
-    include_known: Annotated[bool, opt("List nodes that have the link already, too.")] = False,
+    sources: bool = opt("Nodes that should link to this one, not targets."),
+    explain: bool = opt("List the evidence for each."),
+    include_known: bool = opt("Also list nodes that already have the link."),
     base_rate: Density = None,
 ) -> None:
     """List the likeliest targets of a node, best first."""
@@ -179,25 +170,23 @@ def compare(
         ),
     ],
     reading: Reading,
-    methods: Annotated[
-        str, opt("'all', or methods and groups (ours, rival, trivial), separated by commas.")
-    ] = "all",
-    protocol: Annotated[
-        str, opt("Protocols, separated by commas.")
-    ] = "paper,random,reversed,ranking,dirlinkbench",
-    dim: Annotated[str, opt("Dimension per side; several by commas, the first leads.")] = "64",
-    seeds: Annotated[
-        int | None,
-        opt("Number of splits.", min=1, max=1000, show_default="5; all splits of a folder"),
-    ] = None,
-    times: Annotated[
-        Path | None,
-        opt("Predict the newest sources from the past, by these times; replaces --protocol."),
-    ] = None,
-    fraction: Annotated[float, opt("Share of the edges taken out for testing.")] = 0.1,
-    queries: Annotated[
-        int, opt("Test edges ranked per split, a random sample; 0 for all.", min=0)
-    ] = 2000,
+    methods: str = opt(
+        "'all', or methods and groups (ours, rival, trivial), separated by commas.", default="all"
+    ),
+    protocol: str = opt(
+        "Protocols, separated by commas.", default="paper,random,reversed,ranking,dirlinkbench"
+    ),
+    dim: str = opt("Dimension per side; several by commas, the first leads.", default="64"),
+    seeds: int | None = opt(
+        "Number of splits.", min=1, max=1000, show_default="5; all splits of a folder"
+    ),
+    times: Path | None = opt(
+        "Predict the newest sources from the past, by these times; replaces --protocol."
+    ),
+    fraction: float = opt("Share of the edges taken out for testing.", default=0.1),
+    queries: int = opt(
+        "Test edges ranked per split, a random sample; 0 for all.", default=2000, min=0
+    ),
     report: Report = None,
 ) -> None:
     """Hide edges and compare how well each method finds them, with intervals."""
@@ -207,7 +196,7 @@ def compare(
     from atpgraph.linkpred.registry import PUBLISHED
     from atpgraph.report.comparison import render
 
-    dims = values("--dim", dim, _dimension, "whole numbers from 1, separated by commas")
+    dims = opts.dimensions("--dim", dim)
     splits, published = [], {}
     if is_splits(graph):
         reading.check_unused(Path(graph))
@@ -225,8 +214,8 @@ def compare(
     result = run(
         loaded,
         methods,
-        [part.strip() for part in protocol.split(",") if part.strip()],
-        dim=list(dict.fromkeys(dims)),
+        opts.names(protocol),
+        dim=dims,
         seeds=seeds,
         fraction=fraction,
         max_queries=queries or None,
@@ -255,12 +244,6 @@ def compare(
         report=report,
         render=lambda command: render(result, command),
     )
-
-
-def _dimension(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
 
 
 def _load(graph: str, reading: Reading) -> tuple[str, atpgraph.DiGraph]:

@@ -25,19 +25,15 @@ def top(
     out: Session,
     model: Model,
     nodes: Annotated[list[str], arg("Labels of one or more nodes.")],
-    direction: Annotated[
-        Literal["targets", "sources"], opt("Nodes that they lead to, or that lead to them.")
-    ] = "targets",
+    direction: Literal["targets", "sources"] = opt(
+        "Nodes that they lead to, or that lead to them.", default="targets"
+    ),
     top: opts.Top = 10,
-    order: Annotated[
-        Literal["nearest", "score"], opt("Nearest levels first, or largest scores first.")
-    ] = "nearest",
-    all_: Annotated[
-        bool, opt("With --order score, include nodes below the threshold.", "--all")
-    ] = False,
-    approximate: Annotated[
-        bool, opt("Search an index by score and report its recall; for many queries.")
-    ] = False,
+    order: Literal["nearest", "score"] = opt(
+        "Nearest levels first, or largest scores first.", default="nearest"
+    ),
+    all_: bool = opt("With --order score, include nodes below the threshold.", "--all"),
+    approximate: bool = opt("Search an index by score and report its recall; for many queries."),
 ) -> None:
     """Find the nodes that a node leads to, or that lead to it, nearest first."""
     loaded = atpgraph.ATP.load(model)
@@ -71,14 +67,12 @@ def score(
     model: Model,
     nodes: opts.Pairs = None,
     pairs: opts.PairsFile = None,
-    threshold: Annotated[
-        float | None,
-        opt("Probability above which a path is predicted.", show_default="best F1 over all pairs"),
-    ] = None,
-    base_rate: Annotated[
-        float | None,
-        opt("Share of paths among the pairs you ask about.", show_default="that among all pairs"),
-    ] = None,
+    threshold: float | None = opt(
+        "Probability above which a path is predicted.", show_default="best F1 over all pairs"
+    ),
+    base_rate: float | None = opt(
+        "Share of paths among the pairs you ask about.", show_default="their share among all pairs"
+    ),
 ) -> None:
     """Predict whether there is a path from U to V, and compare with the graph."""
     loaded = atpgraph.ATP.load(model)
@@ -109,7 +103,7 @@ def add(
     model: Model,
     edges: opts.Graph,
     reading: Reading,
-    output: Annotated[Path, output("Model file to write; may be the same file.")],
+    output: Path = output("Model file to write; may be the same file."),
 ) -> None:
     """Add edges and nodes to a model without fitting it again."""
     check_writable(output)
@@ -129,17 +123,12 @@ def add(
 def export(
     out: Session,
     model: Model,
-    output: Annotated[
-        Path, output("File (- writes to standard output), or folder for word2vec and npy.")
-    ],
-    format: Annotated[
-        str | None,
-        opt(
-            "word2vec, csv, parquet or npy.",
-            choices=FORMATS,
-            show_default="csv or parquet if the file is named so, else word2vec",
-        ),
-    ] = None,
+    output: Path = output("File (- writes to standard output), or folder for word2vec and npy."),
+    format: str | None = opt(
+        "word2vec, csv, parquet or npy.",
+        choices=FORMATS,
+        show_default="csv or parquet if the file is named so, else word2vec",
+    ),
 ) -> None:
     """Export the vectors for other programs."""
     from atpgraph.embedding.files import export as write

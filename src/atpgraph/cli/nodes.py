@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
     """Return labels with the types they have in the graph: 7 may be a number there and text here.
 
-    What the graph does not have stays as it is.
+    Labels that the graph does not have are returned unchanged.
     """
     given = list(names)
     known = (graph.codes_or_minus_one(given) >= 0).tolist()
@@ -44,7 +44,7 @@ def answer_pairs(
     file: Path | None,
     ask: Mapping[str, Callable[[list[Any], list[Any]], Any]],
 ) -> list[dict[str, Any]]:
-    """Return a row for each pair, typed in turn or in a file.
+    """Return a row for each pair of nodes, typed or listed in a file.
 
     Each function in `ask` takes sources and targets and returns an array of answers. Answers are
     None where the graph does not have a node.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import functools
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
@@ -39,14 +38,21 @@ FORMATS = ("word2vec", "csv", "parquet", "npy")
 TAKES = {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH", datetime.datetime: "TIME"}
 
 
-def opt(help: str, *names: str, choices: tuple[str, ...] = (), **settings: Any) -> Any:
-    """Return a Typer option with this help; the shell completes its `choices`."""
+def opt(
+    help: str, *names: str, default: Any = ..., choices: tuple[str, ...] = (), **settings: Any
+) -> Any:
+    """Return a Typer option with this help; the shell completes its `choices`.
+
+    It is part of the type of an option that several commands share, and the default of any other.
+    In the second case and without a `default`, the option is None if its type allows that, False
+    for a flag, and else required.
+    """
     if choices:
         settings.setdefault("metavar", "NAME")
         settings["autocompletion"] = lambda incomplete: [
             name for name in choices if name.startswith(incomplete)
         ]
-    return typer.Option(*names, help=help, **settings)
+    return typer.Option(default, *names, help=help, **settings)
 
 
 def arg(help: str, **settings: Any) -> Any:
@@ -57,6 +63,11 @@ def arg(help: str, **settings: Any) -> Any:
 def output(help: str) -> Any:
     """Return the option ``--output`` with this help."""
     return opt(help, "--output", "-o")
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a text that separates them by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def value(name: str, text: str, convert: Callable[[str], T], takes: str) -> T:
@@ -76,6 +87,18 @@ def values(name: str, text: str, convert: Callable[[str], T], takes: str) -> lis
     [8, 16]
     """
     return [value(name, part.strip(), convert, takes) for part in text.split(",")]
+
+
+def dimensions(name: str, text: str) -> list[int]:
+    """Return the lengths of vectors, separated by commas, without repetitions."""
+
+    def dimension(part: str) -> int:
+        if not 1 <= int(part) <= 65_536:
+            raise ValueError
+        return int(part)
+
+    typed = values(name, text, dimension, "whole numbers from 1 to 65,536")
+    return list(dict.fromkeys(typed))
 
 
 Graph = Annotated[Path, arg("Edge list: text, .gz, .zst or .parquet; - reads standard input.")]
@@ -100,9 +123,10 @@ Purpose = Annotated[
         "--purpose", "-p", choices=PURPOSES,
     ),
 ]  # fmt: skip
+Dim = Annotated[int, opt("Length of the vectors.", min=1)]
 Memory = Annotated[
     str | None,
-    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of what is free"),
+    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of the free memory"),
 ]
 Threads = Annotated[int | None, opt("Number of threads.", min=1, show_default="all cores")]
 Report = Annotated[Path | None, opt("Write an HTML report to this folder.", metavar="DIR")]
@@ -134,14 +158,13 @@ class Reading:
 
     def typed(self) -> list[str]:
         """Return the options as typed on the command line, without those left at their default."""
-        words = []
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            option = "--" + field.name.replace("_", "-")
-            if isinstance(value, bool) and value != field.default:
-                words.append(option if value else f"--no-{field.name}")
-            elif isinstance(value, str):
+        words = ["--no-header"] if self.header is False else []
+        for name, value in vars(self).items():
+            option = "--" + name.replace("_", "-")
+            if isinstance(value, str):
                 words += [option, value]
+            elif value:
+                words.append(option)
         return words
 
     def read(self, path: Path | str, memory: str | float | None = None) -> DiGraph:
@@ -151,8 +174,9 @@ class Reading:
 
         if self.no_weight and self.weight is not None:
             raise InputError("--weight and --no-weight exclude each other; choose one.")
-        if archive_format(path) is not None:
-            raise InputError(f"{path} is not an edge list; 'atp info {path}' says what it is.")
+        if (kind := archive_format(path)) is not None:
+            remedy = f"'atp info {path}' says what it is" if kind else "save it as CSV or Parquet"
+            raise InputError(f"{path} is not an edge list; {remedy}.")
         return read_edgelist(
             path,
             source=_number_or_name(self.source),
@@ -195,7 +219,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
     groups = {
         name: own.pop(name).annotation
         for name, each in signature.parameters.items()
-        if dataclasses.is_dataclass(each.annotation)
+        if is_dataclass(each.annotation)
     }
     fields = {name: _parameters(kind) for name, kind in groups.items()}
 
@@ -208,25 +232,30 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
         with session(json=given.pop("json"), quiet=given.pop("quiet")) as out:
             command(out, **given)
 
-    parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in [*own.values(), *chain(*fields.values()), *_parameters(_common)]
-    ]
+    parameters = [*own.values(), *chain(*fields.values()), *_parameters(_common)]
     for each in parameters:
-        for info in getattr(each.annotation, "__metadata__", ()):
-            # A single name is the "default" of an option in an annotation.
-            named = isinstance(info, OptionInfo) and (info.param_decls or info.default is not ...)
-            if each.default is False and isinstance(info, OptionInfo) and not named:
-                info.param_decls = ("--" + each.name.replace("_", "-"),)
-            if isinstance(info, OptionInfo):
-                takes = get_args(each.annotation)[0]
-                kinds = [TAKES.get(kind) for kind in get_args(takes) or (takes,)]
-                info.metavar = info.metavar or kinds[0]
+        _complete(each)
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     # Lines of a paragraph are joined, so that the help fits any width.
     run.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.__doc__ or ""))
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _complete(parameter: inspect.Parameter) -> None:
+    """Give an option what follows from its name and type; see :func:`opt`."""
+    kind, info = parameter.annotation, parameter.default
+    if not (alone := isinstance(info, OptionInfo)):
+        kind, info = get_args(kind)
+    if not isinstance(info, OptionInfo):
+        return
+    kinds = get_args(kind) or (kind,)
+    if alone and info.default is ...:
+        info.default = False if kind is bool else None if type(None) in kinds else ...
+    if kind is bool and not info.param_decls:  # or it would have a form with --no-
+        info.param_decls = ("--" + parameter.name.replace("_", "-"),)
+    info.metavar = info.metavar or TAKES.get(kinds[0])
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

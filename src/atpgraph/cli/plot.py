@@ -17,17 +17,14 @@ def plot(
         Path, arg("Edge list, or model that 'atp embed' wrote.", metavar="GRAPH|MODEL")
     ],
     reading: Reading,
-    output: Annotated[Path, output("Picture to write (.png or .svg).")],
-    kind: Annotated[
-        str | None,
-        opt(
-            "hierarchy or levels; for a model also map or objective.",
-            "--kind",
-            "-k",
-            choices=KINDS,
-            show_default="hierarchy if small, else map of a model, levels of a graph",
-        ),
-    ] = None,
+    output: Path = output("Picture to write (.png or .svg)."),
+    kind: str | None = opt(
+        "hierarchy or levels; for a model also map or objective.",
+        "--kind",
+        "-k",
+        choices=KINDS,
+        show_default="hierarchy if small, else map of a model, levels of a graph",
+    ),
     method: Method = "auto",
     seed: Seed = 0,
 ) -> None:

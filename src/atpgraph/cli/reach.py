@@ -26,24 +26,19 @@ def reach(
     reading: Reading,
     nodes: opts.Pairs = None,
     pairs: opts.PairsFile = None,
-    descendants: Annotated[
-        _Nodes, opt("List the nodes that this node reaches.", metavar="NODE")
-    ] = None,
-    ancestors: Annotated[
-        _Nodes, opt("List the nodes that reach this node.", metavar="NODE")
-    ] = None,
-    count: Annotated[bool, opt("Print only the number of descendants or ancestors.")] = False,
-    path: Annotated[bool, opt("Show a shortest path for every pair.")] = False,
-    types: Annotated[
-        str | None, opt("Follow only edges of these types, separated by commas.", metavar="NAMES")
-    ] = None,
-    output: Annotated[Path | None, output("Write graph and index to this file (.npz).")] = None,
+    descendants: _Nodes = opt("List the nodes that this node reaches.", metavar="NODE"),
+    ancestors: _Nodes = opt("List the nodes that reach this node.", metavar="NODE"),
+    count: bool = opt("Print only the number of descendants or ancestors."),
+    path: bool = opt("Show a shortest path for every pair."),
+    types: str | None = opt(
+        "Follow only edges of these types, separated by commas.", metavar="NAMES"
+    ),
+    output: Path | None = output("Write graph and index to this file (.npz)."),
     memory: opts.Memory = None,
-    index: Annotated[
-        Literal["auto", "forest", "labels"],
-        opt("Kind of index: forest (fastest answers) or labels (64 bytes per node)."),
-    ] = "auto",
-    estimate: Annotated[bool, opt("Only estimate the memory and time of an index.")] = False,
+    index: Literal["auto", "forest", "labels"] = opt(
+        "Kind of index: forest (fastest answers) or labels (64 bytes per node).", default="auto"
+    ),
+    estimate: bool = opt("Only estimate the memory and time of an index."),
 ) -> None:
     """Find out exactly whether there is a path from U to V, with or without cycles.
 
@@ -66,7 +61,7 @@ def reach(
     budget = budget_bytes(memory)
     reach = _opened(graph, reading, None if index == "auto" or estimate else index, budget)
     if types is not None:
-        reach = reach.only(types.split(","))
+        reach = reach.only(opts.names(types))
     if estimate:
         _tell_estimate(out, graph, reach, budget)
         return

@@ -2,8 +2,8 @@
 
 Walk the forest depth first with a mark on everything that the current parent reaches, the parent
 included: what a search from the other successors finds before it runs into marks is new, and is
-marked in turn for the nodes below. So the time is that of the edges and of what is stored, however
-deep the graph is.
+marked in turn for the nodes below. So the time depends on the edges and on what is stored, not on
+the depth of the graph.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Walk(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Arrays of one thread: what is on the path or held is marked, and nothing else."""
+    """Work arrays of one thread; only nodes on the current path or stored so far are marked."""
 
     mark: BoolArray
     held: Int32Array  # what is new at each node of the path,

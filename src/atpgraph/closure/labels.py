@@ -9,7 +9,7 @@ Trummer, 2022).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,11 +30,11 @@ _HUBS = 64
 _WORTHWHILE = 0.05  # share of random pairs below which hubs make room for a wider Bloom filter
 _PAIRS = 4096  # random pairs that the choice should decide
 
-_CHUNK = 50_000  # pairs between two looks at Ctrl-C
+_CHUNK = 50_000  # pairs between two checks for Ctrl-C
 
 
 class LabelArrays(NamedTuple):
-    """What the compiled search reads: an acyclic graph, its reverse, and a line for each node."""
+    """Input of the compiled search: an acyclic graph, its reverse, and a line for each node."""
 
     indptr: Int64Array
     targets: Int32Array
@@ -74,15 +74,12 @@ class ReachLabels:
             start = self._place()
             depth, height = (peel(way)[1].astype(np.uint64) for way in (dag, back))
             self.lines[:, _LEVELS] = depth << np.uint64(32) | height
-            hubs = self._choose_hubs()
-            self.arrays = self.arrays._replace(hubs=len(hubs) > 0)
-            slot = np.arange(len(hubs)).astype(np.uint64)
-            words = 2 if len(hubs) else 3
+            hubs = self._add_hubs()
+            self.arrays = self.arrays._replace(hubs=hubs)
+            words = 2 if hubs else 3
             for side in (_DOWN, _UP):
-                self.lines[hubs, side] = np.uint64(1) << slot
                 self._hash(start, side + 3 - words, words)
-            self._sweep(self.lines, _DOWN, _DOWN + 3)
-            self._sweep(self.lines, _UP, _UP + 3, up=True)
+                self._sweep(side + 3 - words, side + 3)
 
     @property
     def nbytes(self) -> int:
@@ -106,13 +103,13 @@ class ReachLabels:
         self._spare.append(scratch)
         return answer
 
-    def _sweep(self, bits: UInt64Array, first: int, stop: int, up: bool = False) -> None:
-        """Give every node the bits of all that it reaches, or of all that reach it."""
-        order, (down, heads, back, tails) = np.arange(len(bits)), self.arrays[:4]
-        if up:
-            sweep(order[::-1].copy(), back, tails, bits, first, stop)
+    def _sweep(self, first: int, stop: int) -> None:
+        """Give every node the bits of all that it reaches, or that reach it, in these words."""
+        order, (down, heads, back, tails) = np.arange(len(self.lines)), self.arrays[:4]
+        if first >= _UP:
+            sweep(order[::-1].copy(), back, tails, self.lines, first, stop)
         else:
-            sweep(order, down, heads, bits, first, stop)
+            sweep(order, down, heads, self.lines, first, stop)
 
     def _hash(self, start: Int32Array, first: int, words: int) -> None:
         """Set each node's own bit in a Bloom filter of `words` words."""
@@ -137,19 +134,21 @@ class ReachLabels:
         self.lines[:, _INTERVAL] = (start.astype(np.uint64) << np.uint64(32)) | end
         return start
 
-    def _choose_hubs(self) -> Int64Array:
-        """Return the nodes with the most ways through, none if few random pairs use them."""
+    def _add_hubs(self) -> bool:
+        """Let the nodes with the most ways through be hubs, unless few random pairs use them."""
         arrays, n = self.arrays, len(self.lines)
         degrees = (np.diff(arrays.indptr) + 1.0) * (np.diff(arrays.back_indptr) + 1.0)
         count = min(_HUBS, n)
         hubs = np.argpartition(-degrees, count - 1)[:count]
-        down, up = np.zeros((2, n, 1), dtype=np.uint64)
-        down[hubs, 0] = up[hubs, 0] = np.uint64(1) << np.arange(count, dtype=np.uint64)
-        self._sweep(down, 0, 1)
-        self._sweep(up, 0, 1, up=True)
-        pairs = generator(0).integers(0, n, (2, _PAIRS))
-        joined = (down[pairs.max(axis=0)] & up[pairs.min(axis=0)]) != 0
-        return hubs if joined.mean() >= _WORTHWHILE else hubs[:0]
+        for side in (_DOWN, _UP):
+            self.lines[hubs, side] = np.uint64(1) << np.arange(count, dtype=np.uint64)
+            self._sweep(side, side + 1)
+        u, v = generator(0).integers(0, n, (2, _PAIRS))
+        joined = self.lines[np.maximum(u, v), _DOWN] & self.lines[np.minimum(u, v), _UP] != 0
+        if joined.mean() >= _WORTHWHILE:
+            return True
+        self.lines[:, [_DOWN, _UP]] = 0
+        return False
 
 
 @kernel
@@ -221,14 +220,7 @@ def _search(
 
 
 @kernel
-def _answer(
-    arrays: LabelArrays,
-    node: Int32Array,
-    sources: Int64Array,
-    targets: Int64Array,
-    scratch: Int32Array,
-    answer: BoolArray,
-) -> None:
+def _answer(arrays: Any, node: Any, sources: Any, targets: Any, scratch: Any, answer: Any) -> None:
     words = arrays.lines.reshape(-1)
     count = len(sources)
     seen, stack = scratch[0], scratch[1]

@@ -1,6 +1,6 @@
 """Exact and sampled paths of an acyclic graph, each found in one sweep over the edges.
 
-A panel tells exactly who reaches 512 nodes. A sketch is a uniform sample of the descendants of
+A panel finds exactly what reaches 512 nodes. A sketch is a uniform sample of the descendants of
 every node: every node gets a random rank, and the sketch of u has the s descendants of lowest rank,
 merged from the sketches of its successors (Cohen's bottom-s sketch). Those are all descendants
 where there are at most s; otherwise the highest rank among them tells how many there are.
@@ -267,8 +267,8 @@ def sketch_ranks(
     """Return the ranks in the sketch of every position (n where there is none), their number, and
     whether these are all.
 
-    `unasked` are positions that need no sketch, and with them all that reach them: their rows
-    mean nothing, and count as full. `room` is overwritten if it has the right shape.
+    `unasked` marks positions that need no sketch, and so do all positions that reach them; their
+    rows count as full and have no meaning. `room` is overwritten if it has the right shape.
     """
     fits = room is not None and room.shape == (view.n, size)
     found = room if room is not None and fits else np.zeros((view.n, size), dtype=np.int32)
@@ -288,7 +288,7 @@ def sketch_ranks(
 
 
 def _steps(view: Positions, width: int, threads: int) -> list[list[tuple[int, int]]]:
-    """Return ranges of positions: those of a step need only earlier steps, not each other."""
+    """Return ranges of positions; the nodes of a range depend only on earlier ranges."""
     if threads == 1:  # position by position, whatever the levels
         return [[part] for part in pairwise(view.cuts(width, _SKETCH_SLICE))]
     starts = np.flatnonzero(np.diff(view.levels[view.nodes], prepend=-1, append=-1))

@@ -88,7 +88,7 @@ def kernel_table(kernel: Kernel, n_levels: int) -> Float64Array:
 
 
 class PanelRound(NamedTuple):
-    """What the nodes draw from in one round, by position; compiled kernels take it as it is.
+    """The samples of one round, by position, in the form that compiled kernels take.
 
     A position that reaches enough uniform columns draws from them alone: its sketch is empty and
     counts as full.
@@ -107,6 +107,7 @@ class PanelRound(NamedTuple):
     node_of: Int32Array  # the node of every rank
 
 
+@dataclass(frozen=True, eq=False)
 class PanelSource:
     """Samples of the descendants of every node, drawn afresh for every round.
 
@@ -114,20 +115,12 @@ class PanelSource:
     nodes says exactly which nodes reach them. All nodes share these draws: in one round, nodes with
     many descendants only meet the few nodes of the panel. So the vectors of the rows may learn from
     a round while those of the columns stay fixed; the reverse graph serves the other side.
-
-    `sizes` and `back_sizes` are the numbers of descendants and ancestors of every node, or
-    estimates; `popularity` is the probability of each node to be in the panel, in addition to nodes
-    drawn uniformly.
     """
 
-    def __init__(
-        self, view: Positions, sizes: Int64Array, back_sizes: Int64Array, popularity: Float64Array
-    ) -> None:
-        self.sizes, self._back_sizes, self._view = sizes, back_sizes, view
-        self._reached: BoolArray = view.dag.in_degree > 0
-        self._columns = np.flatnonzero(self._reached)
-        shares = np.cumsum(popularity[self._columns])
-        self._popular = shares / shares[-1] if len(shares) else shares
+    view: Positions
+    sizes: Int64Array  # descendants of every node: exact up to 16, estimated above
+    back_sizes: Int64Array  # ancestors
+    popularity: Float64Array  # share of paths that end at every node, if each node draws 16
 
     def renew(
         self,
@@ -144,19 +137,22 @@ class PanelSource:
         min(1, draws / ancestors): otherwise a node hardly ever meets them, although they meet it
         in every round of the other side. The arrays of the `last` round are overwritten.
         """
-        n, view = len(self.sizes), self._view
+        n, view = len(self.sizes), self.view
+        reached = view.dag.in_degree > 0
+        columns = np.flatnonzero(reached)
         order = rng.permutation(n).astype(np.int32)
-        uniform = rng.permutation(self._columns)[: SHEETS * COLUMNS - _POPULAR]
+        uniform = rng.permutation(columns)[: SHEETS * COLUMNS - _POPULAR]
         if tilted:
             # Exponential variables divided by weights: the smallest are a weighted sample.
-            keys = rng.standard_exponential(n) * np.maximum(self._back_sizes / draws, 1.0)
+            keys = rng.standard_exponential(n) * np.maximum(self.back_sizes / draws, 1.0)
             order = np.argsort(keys, kind="stable").astype(np.int32)
-            inner = order[self._reached[order]][: len(uniform)]
+            inner = order[reached[order]][: len(uniform)]
             uniform = rng.permutation(inner)
         ranks = np.empty(n, dtype=np.int32)
         ranks[order] = np.arange(n, dtype=np.int32)
-        some = np.searchsorted(self._popular, rng.random(_POPULAR if len(uniform) else 0))
-        popular = np.unique(self._columns[some])
+        shares = np.cumsum(self.popularity[columns])
+        drawn_shares = rng.random(_POPULAR if len(uniform) else 0)
+        popular = np.unique(columns[np.searchsorted(shares / shares[-1:], drawn_shares)])
         others = np.setdiff1d(popular, uniform)
         room, found = (None, None) if last is None else (last.bits, last.found)
         panel = Panel(view, np.concatenate([uniform, others]), workers, room)
@@ -177,51 +173,25 @@ class PanelSource:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """The paths of an acyclic graph; build one with :func:`collect_paths`.
+    """The paths of an acyclic graph; build one with :func:`collect_paths`."""
 
-    Descendants and ancestors are counted exactly up to 16, and estimated above.
-    """
-
-    views: tuple[Positions, Positions]  # the graph and its reverse
-    sizes: Int64Array  # number of descendants of every node,
-    back_sizes: Int64Array  # and of ancestors
-    popularity: Float64Array  # share of paths that end at every node, if each node draws 16,
-    back_popularity: Float64Array  # and that start there, if each node draws 16 ancestors
+    sides: tuple[PanelSource, PanelSource]  # what source vectors and target vectors learn from
     ends: Int32Array  # a random descendant of every node, −1 if it has none
     n_pairs: int  # number of pairs joined by a path, an estimate on all but small graphs
 
     @property
     def dag(self) -> DiGraph:
         """The graph."""
-        return self.views[0].dag
+        return self.sides[0].view.dag
 
     @property
     def levels(self) -> Int32Array:
         """Level of every node."""
-        return self.views[0].levels
-
-    @property
-    def sides(self) -> tuple[PanelSource, PanelSource]:
-        """Return the samples that source vectors and target vectors learn from."""
-        ahead, back = self.views
-        return (
-            PanelSource(ahead, self.sizes, self.back_sizes, self.popularity),
-            PanelSource(back, self.back_sizes, self.sizes, self.back_popularity),
-        )
+        return self.sides[0].view.levels
 
 
-Collected = tuple[dict[str, Any], dict[str, Any]]  # arrays, and numbers
-
-
-def collect_paths(
-    dag: DiGraph,
-    levels: Int32Array,
-    n_jobs: int | None = None,
-    keep: Callable[[str, Callable[[], Collected]], Collected] | None = None,
-) -> Paths:
+def collect_paths(dag: DiGraph, levels: Int32Array, n_jobs: int | None = None) -> Paths:
     """Sketch the descendants and ancestors of every node of an acyclic graph.
-
-    `keep` is called with a name and the work, to do it or to return what was kept of it.
 
     Examples
     --------
@@ -233,15 +203,10 @@ def collect_paths(
     # The levels of the reverse count from the other end.
     other_end = np.asarray(levels.max(initial=0) + 1 - levels, dtype=np.int32)
     views = Positions.of(dag, levels), Positions.of(dag.reverse(), other_end)
-
-    def work() -> Collected:
-        return interruptible(_collect, views, n_jobs)
-
-    arrays, numbers = work() if keep is None else keep("paths", work)
-    return Paths(views, **arrays, **numbers)
+    return interruptible(_collect, views, n_jobs)
 
 
-def _collect(views: tuple[Positions, Positions], n_jobs: int | None) -> Collected:
+def _collect(views: tuple[Positions, Positions], n_jobs: int | None) -> Paths:
     def sketch(side: int, workers: Workers) -> tuple[ReachSketch, int]:
         view, rng = views[side], np.random.default_rng(_SEED)
         found = sketch_nodes(view, _SKETCH, rng, workers)
@@ -256,14 +221,9 @@ def _collect(views: tuple[Positions, Positions], n_jobs: int | None) -> Collecte
 
     with stage("sketch", 2) as progress, Workers(n_jobs) as workers:
         (down, n_pairs), (up, _) = workers.both(sketch)
-    arrays = {
-        "sizes": down.sizes,
-        "back_sizes": up.sizes,
-        "popularity": popularity(up, down, _DRAWS),
-        "back_popularity": popularity(down, up, _DRAWS),
-        "ends": down.members[:, 0].copy(),
-    }
-    return arrays, {"n_pairs": n_pairs}
+    ahead = PanelSource(views[0], down.sizes, up.sizes, popularity(up, down, _DRAWS))
+    back = PanelSource(views[1], up.sizes, down.sizes, popularity(down, up, _DRAWS))
+    return Paths((ahead, back), down.members[:, 0].copy(), n_pairs)
 
 
 @compiled

@@ -20,9 +20,8 @@ from atpgraph.graph.digraph import DiGraph, pair_array
 from atpgraph.graph.scc import condense
 from atpgraph.graph.traversal import TwoWayRows, meet, reachable, sweep
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
-from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
+from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.frames import html_table
-from atpgraph.util.jit import kernel, popcount
 from atpgraph.util.memory import budget_bytes
 
 FORMAT = "atpgraph-reachability"
@@ -445,14 +444,14 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
         bits = own.copy()
         # Nodes below the first column reach none of them: edges go down.
         sweep(np.arange(low, dag.n_nodes), dag.indptr, dag.targets, bits, 0, bits.shape[1])
-        _add_counts(own, bits, counts)
+        counts += np.bitwise_count(bits & ~own).sum(axis=1, dtype=np.int64)
     return counts
 
 
 def _restored(
     dag: DiGraph, parent: AnyArray, extras_indptr: AnyArray, extras: AnyArray
 ) -> ClosureForest:
-    """Return the forest that a file holds; a ``ValueError`` if it cannot be that of the graph."""
+    """Return the forest in a file; raise a ``ValueError`` if it does not fit the graph."""
     n, numbers = dag.n_nodes, np.arange(dag.n_nodes, dtype=np.int32)
     check_pointers(extras_indptr, len(extras))
     if len(parent) != n or not (
@@ -470,13 +469,3 @@ def _restored(
     )
     forest.sizes[:] = _sizes_below(forest, np.ones(n, dtype=np.int64))
     return forest
-
-
-@kernel
-def _add_counts(own: UInt64Array, bits: UInt64Array, counts: Int64Array) -> None:
-    """Add the number of bits of every row that are not its own."""
-    for i in range(bits.shape[0]):
-        total = np.uint64(0)
-        for w in range(bits.shape[1]):
-            total += popcount(bits[i, w] & ~own[i, w])
-        counts[i] += np.int64(total)

@@ -1,13 +1,7 @@
-"""Breaking cycles: node scores, removal strategies, and the methods made of them."""
+"""Break cycles: node scores, removal strategies, and methods that combine them."""
 
 from atpgraph.cycles.agony import Agony, agony
-from atpgraph.cycles.breaking import (
-    Agreement,
-    CycleBreak,
-    CycleBreaker,
-    Reason,
-    break_cycles,
-)
+from atpgraph.cycles.breaking import Agreement, CycleBreak, CycleBreaker, Reason, break_cycles
 from atpgraph.cycles.methods import METHODS
 from atpgraph.cycles.scores import TrueSkill, pagerank, trueskill
 

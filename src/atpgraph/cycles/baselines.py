@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.cycles.circulation import link, unlink
+from atpgraph.cycles.agony import link, unlink
 from atpgraph.util.jit import kernel
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from atpgraph.cycles.closing import closing_cycles
 from atpgraph.cycles.methods import METHODS, Workspace, remove_by_edge
 from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph, pair_array
+from atpgraph.graph.convert import as_graph
+from atpgraph.graph.digraph import DiGraph, pair_array, weight_array
 from atpgraph.graph.scc import cyclic_core
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.frames import html_table
@@ -83,8 +84,7 @@ class CycleBreak:
     @property
     def proved(self) -> bool:
         """Whether the weight of the removed edges is proven to be the least possible."""
-        bound = -np.inf if self.lower_bound is None else self.lower_bound
-        return bool(self.weight <= bound + 1e-6 * max(self.weight, 1.0))
+        return bool(self.weight <= (self.lower_bound or 0.0) + 1e-6 * max(self.weight, 1.0))
 
     @cached_property
     def dag(self) -> DiGraph:
@@ -92,16 +92,8 @@ class CycleBreak:
         dag = self.graph.without_edges(self.removed)
         if not self.reverse:
             return dag
-        loops = self.graph.sources[self.removed] == self.graph.targets[self.removed]
-        turned, weights = self.removed[~loops], None
-        if self.graph.weights is not None and dag.weights is not None:
-            weights = np.concatenate([dag.weights, self.graph.weights[turned]])
-        return DiGraph.from_codes(
-            np.concatenate([dag.sources, self.graph.targets[turned]]),
-            np.concatenate([dag.targets, self.graph.sources[turned]]),
-            self.graph.labels,
-            weights,
-        )
+        proper = self.graph.sources != self.graph.targets
+        return dag.merged(self.graph.keep_edges(self._is_removed & proper).reverse())
 
     @property
     def removed_edges(self) -> list[tuple[Any, Any]]:
@@ -133,7 +125,7 @@ class CycleBreak:
         return mask
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the edges removed with the most confidence."""
+        """Return an HTML table for notebooks: the edges removed with the most confidence."""
         rows = {
             f"{u} → {v}": " → ".join(map(str, [*cycle, u])) for (u, v), _, cycle in self.reasons(10)
         }
@@ -141,7 +133,7 @@ class CycleBreak:
         return html_table(removed, rows)
 
     def reasons(self, most: int | None = None) -> list[Reason]:
-        """Say why edges were removed, those with the highest confidence first.
+        """Explain why edges were removed, highest confidence first.
 
         Parameters
         ----------
@@ -170,7 +162,7 @@ class CycleBreak:
         ]
 
     def agreement(self, truth: IntArray) -> Agreement:
-        """Compare the removed edges with those of the indices in `truth`."""
+        """Compare the removed edges with the edges that `truth` lists by index."""
         hits = len(np.intersect1d(self.removed, truth))
         precision = hits / len(self.removed) if len(self.removed) else 0.0
         recall = hits / len(truth) if len(truth) else 0.0
@@ -178,8 +170,7 @@ class CycleBreak:
         return Agreement(precision, recall, 2.0 * precision * recall / both if both else 0.0)
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(NamedTuple):
     """How well the removed edges match the ones that should go."""
 
     precision: float
@@ -188,7 +179,7 @@ class Agreement:
 
 
 class CycleBreaker:
-    """Several methods on one graph, sharing what they have in common.
+    """Run several methods on one graph and reuse what they share.
 
     Parameters
     ----------
@@ -215,8 +206,8 @@ class CycleBreaker:
         keep: Any = None,
         time_limit: float = 10.0,
     ) -> None:
-        if not time_limit >= 0:
-            raise InputError(f"time_limit is {time_limit}; give a number of seconds from 0.")
+        if not isinstance(time_limit, (int, float)) or not time_limit >= 0:
+            raise InputError(f"time_limit is {time_limit!r}; give a number of seconds from 0.")
         self.graph = graph
         seed = int(generator(random_state).integers(2**63))
         costs = None if weights is None else _edge_costs(graph, weights)
@@ -231,11 +222,10 @@ class CycleBreaker:
     def run(self, method: str, *, reverse: bool = False) -> CycleBreak:
         """Break the cycles by one method, or by the one that "auto" stands for here."""
         # An unknown name, or one that cannot do what is requested, is an error before the work.
-        if method != "auto" and self._space.weights is not None and not METHODS[method].weighted:
+        weighted = method == "auto" or METHODS[method].weighted
+        if self._space.weights is not None and not weighted:
             known = ", ".join(name for name in METHODS if METHODS[name].weighted)
             raise InputError(f"The method {method} ignores weights; use one of {known} or auto.")
-        if method != "auto":
-            METHODS[method]
         return interruptible(self._run, method, reverse)
 
     def _run(self, name: str, reverse: bool) -> CycleBreak:
@@ -276,9 +266,9 @@ def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
     elif isinstance(weights, Mapping):
         costs = np.ones(graph.n_edges)
         edges = _edge_indices(graph, list(weights), "weights")
-        costs[edges] = np.fromiter(weights.values(), np.float64, len(edges))
+        costs[edges] = weight_array(list(weights.values()))
     else:
-        costs = np.asarray(weights, dtype=np.float64).reshape(-1)
+        costs = weight_array(weights)
     if len(costs) != graph.n_edges:
         raise InputError(f"The graph has {graph.n_edges} edges but there are {len(costs)} weights.")
     bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
@@ -319,8 +309,9 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
 
 def _edge_indices(graph: DiGraph, pairs: Any, what: str) -> IntArray:
     """Return the indices of edges given by the labels of their ends; all must exist."""
-    pairs = pairs.edges() if isinstance(pairs, DiGraph) else pairs
-    ends = pair_array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
+    if not isinstance(pairs, (list, tuple, set, np.ndarray)):
+        pairs = list(as_graph(pairs).edges())
+    ends = pair_array(pairs)
     u, v = (graph.codes_or_minus_one(ends[:, side]) for side in (0, 1))
     edges = graph.find_edges(u, v)
     if len(edges) and edges.min() < 0:
@@ -353,17 +344,17 @@ def break_cycles(
         One of ``dfs``, ``mfas``, ``eades``, ``pagerank``, ``sa-g``, ``sa-f``, ``sa-b``,
         ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
         ``springs`` (cheap on large graphs), ``bayes`` (probably wrong edges), ``sift`` (few edges,
-        and among as few the probably wrong ones), ``minimum`` (the fewest, or the least weight,
-        with a proof where `time_limit` suffices).
-        ``auto`` is ``sift`` up to 300,000 edges on cycles, beyond that ``springs``.
+        preferring those that are probably wrong), ``minimum`` (the fewest, or the least weight,
+        with a proof where `time_limit` suffices). ``auto`` is ``sift`` up to 300,000 edges on
+        cycles, beyond that ``springs``.
     weights : str, array or mapping, optional
         What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
         entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only
         ``mfas``, ``springs``, ``bayes``, ``sift`` and ``minimum`` take weights.
-    keep : DiGraph, iterable of pairs of labels, or array of edge indices, optional
+    keep : pairs of labels, a graph, a table, a file, or array of edge indices, optional
         Edges that must stay.
     reverse : bool
-        Reverse the edges in ``dag`` instead of removing them, as layouts of layers want it.
+        Reverse the edges in ``dag`` instead of removing them, as layered layouts need.
     time_limit : float
         Seconds that ``minimum`` may spend on the proof, after the local search.
     random_state : int, Generator or None
@@ -388,8 +379,6 @@ def break_cycles(
     >>> best.removed_edges, best.weight, best.proved
     ([('a', 'b'), ('a', 'c')], 2.0, True)
     """
-    from atpgraph.graph.convert import as_graph
-
     breaker = CycleBreaker(
         as_graph(graph), random_state, weights=weights, keep=keep, time_limit=time_limit
     )

@@ -17,7 +17,7 @@ from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.jit import kernel
 from atpgraph.util.threads import checkpoint
 
-_SLICE = 256  # edges between two looks at whether somebody interrupted
+_SLICE = 256  # edges between two checks for an interrupt
 _MANY = 10_000  # edges that are tried one by one; more are restored in bulk first
 _FEWEST = 32  # tries for which it pays to prepare the search
 _TRIES = 10**13  # most tries × nodes², below a second: a try takes about 60 ms at a million nodes
@@ -34,7 +34,7 @@ def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
     for latest in (False, True, False, True):
         if len(edges) <= min(_MANY, max(tries, _SLICE)):
             break
-        least = 0  # of what the order of the nodes has decided, a few more say little
+        least = 0  # once an order of the nodes has decided, a few more tries change little
         rank = _ranks(graph.keep_edges(~removed), latest)
         agree = rank[graph.sources[edges]] < rank[graph.targets[edges]]
         removed[edges[agree]] = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from atpgraph.cycles.offline_scc import closes_in_order
-from atpgraph.graph.digraph import DiGraph, concatenate_labels
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
 from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.util.random import generator
@@ -19,14 +19,8 @@ _SWEEPS = 10  # of the guess at the levels of new nodes
 class GrownGraph:
     """A graph with new nodes and edges, its cycles still broken.
 
-    Attributes
-    ----------
-    graph : DiGraph
-        The nodes of the old graph first, with their numbers, then the new ones.
-    removed : int64 array
-        Edges of `graph` that are left out to break cycles: those of before, and new ones.
-    new_edges : int64 array
-        Edges of `graph` that the old one did not have.
+    `removed` are the edges left out to break cycles, those of before and new ones; `new_edges` are
+    the edges that the old graph did not have. The nodes of the old graph come first.
     """
 
     graph: DiGraph
@@ -44,19 +38,10 @@ def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -
 
     Only new edges are removed, and only those that close a cycle: in the order of how far they go
     down the levels, an edge goes if it closes a cycle with the acyclic graph and the new edges
-    before it. New nodes stand where their edges suggest.
+    before it. The level of a new node is guessed from its neighbors.
 
-    Parameters
-    ----------
-    graph : DiGraph
-        The graph with its cycles.
-    removed : integer array
-        Edges of `graph` that are left out to break them.
-    levels : int32 array
-        Level of every node of `graph`.
-    more : DiGraph
-        New nodes and edges, told from the old ones by their labels. Weights of edges that both
-        have are added up.
+    `removed` are the edges of `graph` that are left out to break its cycles, `levels` the levels of
+    its nodes. Weights of edges that both graphs have are added up, if `graph` has weights.
 
     Examples
     --------
@@ -66,16 +51,9 @@ def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -
     >>> list(grown.graph.edges()), list(grown.dag.edges())
     ([('a', 'b'), ('b', 'c'), ('c', 'a'), ('c', 'd')], [('a', 'b'), ('b', 'c'), ('c', 'd')])
     """
-    n = graph.n_nodes
-    code = graph.codes_or_minus_one(more.labels)
-    unknown = np.flatnonzero(code < 0)
-    code[unknown] = n + np.arange(len(unknown))
-    whole = DiGraph.from_codes(
-        np.concatenate([graph.sources, code[more.sources]]),
-        np.concatenate([graph.targets, code[more.targets]]),
-        concatenate_labels(graph.labels, more.labels[unknown]),
-        _joined_weights(graph, more),
-    )
+    if graph.weights is None:
+        more = replace(more, weights=None)
+    whole = graph.merged(more)
     old = whole.find_edges(graph.sources, graph.targets)
     new = np.ones(whole.n_edges, dtype=np.bool_)
     new[old] = False
@@ -113,11 +91,3 @@ def _guessed_levels(graph: DiGraph, levels: Int32Array) -> Float64Array:
         total = np.bincount(u, level[v] - 1, n) + np.bincount(v, level[u] + 1, n)
         level[known:] = (total / count)[known:]
     return level
-
-
-def _joined_weights(graph: DiGraph, more: DiGraph) -> Float64Array | None:
-    """None unless the old graph has weights; new edges without any weigh 1."""
-    if graph.weights is None:
-        return None
-    added = np.ones(more.n_edges) if more.weights is None else more.weights
-    return np.concatenate([graph.weights, added])

@@ -1,4 +1,4 @@
-"""The ways to break cycles: which edges go, and the score that condemned them.
+"""The methods that break cycles: each returns the edges to remove and a score for every edge.
 
 All of them work inside the strongly connected components only, on the *core*: the graph of the
 edges that lie on cycles, without self-loops. Two mechanisms serve them all, each one offline pass:
@@ -33,14 +33,7 @@ from atpgraph.cycles.scores import TrueSkill, pagerank, spring_positions, truesk
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
 from atpgraph.graph.traversal import peel
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    IntArray,
-)
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.threads import Workers, checkpoint, result_of
 
@@ -64,7 +57,7 @@ AUTO_EDGES = 300_000
 
 
 class Solution(NamedTuple):
-    """What a method makes of the core: the edges that go, and the score of every edge.
+    """Result of a method on the cyclic core: the edges to remove, and the score of every edge.
 
     `lower_bound` is proven for the weight of any set of edges that breaks all cycles.
     """
@@ -78,7 +71,8 @@ class Solution(NamedTuple):
 class Workspace:
     """One graph, its cyclic core, and the node scores that several methods share.
 
-    `weights` and `keep` are those of all edges: what removing an edge costs, and which must stay.
+    `weights` and `keep` have an entry for every edge: the cost of removing it, and whether it must
+    stay.
     """
 
     graph: DiGraph
@@ -158,8 +152,14 @@ class Workspace:
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
         checkpoint()
-        known = self._cache.get(f"{kind}-{rule}")
-        return _by_rule(self, kind, rule) if known is None else known[0]
+        name = f"{kind}-{rule}"
+        if name in self._cache:
+            return self._cache[name].removed
+        score = self.node_score(kind)
+        if rule == "g":
+            return _greedy(self, self.drop(score), name)[0]
+        out = np.full(self.core.n_nodes, rule == "f")
+        return remove_by_node(self, score if rule == "f" else -score, out, name=name)
 
     def restored(self, removed: BoolArray, scores: FloatArray) -> BoolArray:
         """Return `removed` without edges that close no cycle with the rest: a minimal set.
@@ -220,19 +220,11 @@ def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, F
     return remove_by_edge(space, drop, name=name, acyclic=drop < 0), drop
 
 
-def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
-    """Core edges that one of the three strategies removes by one score."""
-    score, name = space.node_score(kind), f"{kind}-{rule}"
-    if rule == "g":
-        return _greedy(space, space.drop(score), name)[0]
-    out = np.full(space.core.n_nodes, rule == "f")
-    return remove_by_node(space, score if rule == "f" else -score, out, name=name)
-
-
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
     """Remove edges in order of votes: by how many strategies of these kinds of score remove them.
 
-    Ties go by how far the edge goes down, each score measured in its own standard deviations.
+    Ties are broken by how far the edge points down, with each score in units of its standard
+    deviation.
     """
     votes = np.zeros(space.core.n_edges, dtype=np.uint8)
     if not len(votes):
@@ -351,8 +343,8 @@ def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
 class Method:
     """A way to break cycles.
 
-    `weighted`: it knows costs of edges. `as_published`: edges that could stay are not restored when
-    it is requested by name.
+    `weighted`: it takes costs of edges into account. `as_published`: edges that could stay are not
+    restored when it is requested by name.
     """
 
     name: str
@@ -367,7 +359,7 @@ def _strategies(kind: str, what: str) -> list[Method]:
 
     def method(rule: str, summary: str) -> Method:
         def run(space: Workspace) -> tuple[BoolArray, FloatArray]:
-            return _by_rule(space, kind, rule), space.drop(space.node_score(kind))
+            return space.removed_by(kind, rule), space.drop(space.node_score(kind))
 
         return Method(f"{kind}-{rule}", f"{what}, {summary}", run, as_published=True)
 

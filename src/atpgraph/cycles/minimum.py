@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,19 +52,8 @@ def cheapest_cut(
 ) -> tuple[BoolArray, float]:
     """Return the cheapest set of edges found, and a lower bound on the weight of any such set.
 
-    Parameters
-    ----------
-    core : DiGraph
-        A graph whose edges all lie on cycles.
-    weights : float64 array
-        What removing each edge costs.
-    kept : bool array
-        Edges that must stay; acyclic.
-    removed : bool array
-        A set that breaks all cycles, to improve on.
-    seconds : float
-        Time after which no component is solved any more.
-    rng : Generator
+    All edges of `core` lie on cycles; those of `kept` must stay and are acyclic. `removed` is a set
+    that breaks all cycles, to improve on. After so many seconds no component is solved any more.
     """
     until = time.perf_counter() + seconds
     removed = removed.copy()
@@ -82,22 +72,20 @@ def cheapest_cut(
     return removed, bound
 
 
+@dataclass(eq=False)
 class _Cut:
     """The problem of one strongly connected component, its bounds and the cycles found so far."""
 
-    def __init__(
-        self,
-        graph: DiGraph,
-        weights: Float64Array,
-        kept: BoolArray,
-        removed: BoolArray,
-        rng: np.random.Generator,
-    ) -> None:
-        self.graph, self.weights, self.kept, self.removed = graph, weights, kept, removed
-        self.rng = rng
-        self.best = float(weights[removed].sum())
-        self.whole = bool(np.all(weights == np.round(weights)))
-        self.bound = float(weights[~kept].min())  # some edge has to go
+    graph: DiGraph
+    weights: Float64Array
+    kept: BoolArray
+    removed: BoolArray
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.best = float(self.weights[self.removed].sum())
+        self.whole = bool(np.all(self.weights == np.round(self.weights)))
+        self.bound = float(self.weights[~self.kept].min())  # some edge has to go
         self.cycles: dict[bytes, IntArray] = {}
 
     @property
@@ -249,7 +237,7 @@ class _Cut:
         self._take(anneal(graph, cost, position, self.rng, _MOVES * graph.n_edges), x)
 
     def _take(self, cut: BoolArray, x: Float64Array) -> None:
-        """Restore what can stay of a set that breaks all cycles; take it if it is the best."""
+        """Restore the edges of a cut that need not go; keep the cut if it is the best so far."""
         edges = np.flatnonzero(cut)
         if np.any(cut & self.kept):
             return

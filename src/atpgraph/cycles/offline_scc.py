@@ -34,14 +34,14 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
     others, which are there from the start, have 0. `u`, `v` and `when` are scratch afterwards.
 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
-    whole slice is there; so each of its nodes is a source. What is asked about in it are the
-    numbers from `low` to `high`; edges with smaller ones carry connectivity and have been answered.
+    whole slice is there; so each of its nodes is a source. It answers for the edges numbered from
+    `low` to `high`; edges with smaller numbers have been answered and only connect nodes.
 
-    Where a branch could not be foreseen there is none: an edge is written to the place that comes
-    next, which moves on only if it was meant, and entry 0 of `closes` is for those that do not.
+    Unpredictable branches are avoided: an edge is always written to the next place, which moves on
+    only if the edge belongs there, and entry 0 of `closes` takes the writes that do not count.
     """
     m = len(u)
-    # All of 32 bits: a large graph waits for memory, not for arithmetic.
+    # All of 32 bits: on a large graph the time is memory access, not arithmetic.
     number = np.empty(n + 1, dtype=np.int32)
     indptr = np.empty(n + 1, dtype=np.int32)
     component = np.empty(n + 1, dtype=np.int32)
@@ -162,15 +162,9 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
 def closes_in_order(n: int, sources: IntArray, targets: IntArray, order: IntArray) -> BoolArray:
     """For each edge: are its ends in one SCC of the edges that arrive no later than it?
 
-    Parameters
-    ----------
-    n : int
-        Number of nodes.
-    sources, targets : integer arrays
-        The edges. All must lie on cycles of the whole graph.
-    order : integer array
-        The edges that are asked about, the first to arrive first. All others are there before,
-        close no cycle among themselves, and get False; the more there are, the less is to do.
+    All edges must lie on cycles of the whole graph of `n` nodes. `order` lists the edges in
+    question, the first to arrive first. All others arrive before them, must not close a cycle
+    among themselves, and get False; the more of them there are, the less work remains.
 
     Examples
     --------

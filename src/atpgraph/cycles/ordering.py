@@ -7,8 +7,8 @@ positions, so it is drawn exactly in O(d log d) for d neighbors. At infinite col
 moves the node to a cheapest place in the order, a random one of equal ones: sifting.
 
 A wrong edge closes a cycle, so it mostly points far down, while an edge between neighbors in the
-order is often just not decided. How the odds depend on how far an edge points down is learnt from
-the samples; the draw of the plain model is then a proposal (Metropolis and Hastings).
+order is often just not decided. The dependence of the odds on how far an edge points down is
+learned from the samples; the draw of the plain model is then a proposal (Metropolis and Hastings).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from atpgraph.util.threads import Workers, checkpoint
 
 WARM, COOLED, COLD = 1.0, 6.0, 1e9  # coldness of sifting in its warm sweeps, and after them
 N_BINS = 16  # of the distance that an edge points down
-LEAST = 1.5  # how far the learnt costs may fall below `coldness`
+LEAST = 1.5  # how far the learned costs may fall below `coldness`
 FORGET = 0.8  # weight of what was counted before, at each sweep
 PATIENCE = 8  # sweeps without gain after which sifting stops
 HOT, COOL = 0.5, 0.2  # temperatures of the annealing, in mean weights
@@ -198,7 +198,7 @@ def _count_gaps(rows: Any, position: Any, gaps: Any) -> None:
 def _sweep(
     rows: Any, weights: Any, position: Any, coldness: float, excess: Any, state: Any
 ) -> None:
-    """Draw every node's position anew, given the others.
+    """Redraw the position of every node, given all others.
 
     `excess` is what an edge costs beyond `coldness`, by how far it points down; empty for nothing.
     """

@@ -179,11 +179,7 @@ def spring_positions(graph: DiGraph, weights: Float64Array | None = None) -> Flo
     points up (an edge may span several levels). Each solution is a few steps of conjugate gradients
     from the one before, and a step is one pass over the edges.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    weights : float64 array, optional
-        Strength of the spring of each edge, by default 1.
+    `weights` are the strengths of the springs, by default 1.
 
     Examples
     --------

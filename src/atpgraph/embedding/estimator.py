@@ -5,38 +5,42 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import operator
 import os
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from atpgraph.closure import Paths, closure_forests, collect_paths, kernel_table
+from atpgraph.closure import ClosureForest, Paths, closure_forests, collect_paths, kernel_table
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import files
 from atpgraph.embedding.fidelity import Calibration, Evaluation, Fidelity, best_zero, evaluate
-from atpgraph.embedding.growth import FoldIn, grown, learn_changes
+from atpgraph.embedding.growth import FoldIn, grown
 from atpgraph.embedding.path_sample import PathSample
-from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
+from atpgraph.embedding.ranking import (
+    ORDERS,
+    NeighborIndex,
+    first_reached,
+    listed,
+    pair_scores,
+    ranked,
+    view_of,
+)
 from atpgraph.embedding.settings import Estimator, checked, settle, without_removed
-from atpgraph.embedding.spread import Run, open_run
 from atpgraph.errors import BudgetError, InputError
-from atpgraph.factorization import Descent, Factorization, factorize, fit_panels
+from atpgraph.factorization import Descent, Factorization, Options, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-)
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, FloatArray, Int64Array
+from atpgraph.util.checkpoints import Loop
 from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.frames import KINDS, frame, html_table, ranking_frame
 from atpgraph.util.progress import progress_display, stage
@@ -44,13 +48,13 @@ from atpgraph.util.random import RandomState
 from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:
-    from atpgraph.embedding.ranking import NeighborIndex
+    from atpgraph.embedding.spread import Run
 
 log = logging.getLogger(__name__)
 
-_ENOUGH = 0.02  # mean loss per path: vectors of a tree get there in a few rounds
-# Beyond, fewer rows are sampled for fidelity: each costs a look at all nodes. And there is time for
-# two rounds only, which leave many edges out unless rows draw more of them, and fewer far paths.
+_ENOUGH = 0.02  # mean loss per path, which trees reach in a few rounds
+# Larger graphs are evaluated on fewer rows, since each row is compared with all nodes. They get two
+# rounds, which would miss many edges if the rows did not draw more edges and fewer far paths.
 _MANY_NODES = 500_000
 _FEW_ROUNDS = {"draws": 8, "edges": 3}
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
@@ -79,21 +83,21 @@ class ATP(Estimator):
     purpose : {"reachability", "paper"}
         What the vectors are for.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to
-        300,000 edges on cycles and the cheaper ``springs`` beyond; for the paper's, ``h-voting``.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to 300,000
+        edges on cycles and the cheaper ``springs`` beyond; for the paper's method, ``h-voting``.
     max_iter : "auto" or int
         Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
         more than 62,500 nodes or where little is left to learn); for the paper's method,
         iterations ("auto": 3).
     random_state : int, Generator or None
-        Seed of ties, of the first vectors and of sampled pairs.
+        Seed for ties, initial vectors and sampled pairs.
     kernel : {"log", "harmonic", "linear", "constant"} or callable
         f, the score of a path by its difference of levels; a callable gets the array 1, 2, … of
         differences.
     zero_weight : float in [0, 1] or "auto"
         For the paper's method, the weight of a pair without a path: 0 fits the reachable pairs
-        only; 1 is plain non-negative matrix factorization; "auto" lets all pairs without a path
-        together weigh 2% of what the reachable pairs weigh.
+        only; 1 is plain non-negative matrix factorization; "auto" gives all pairs without a path
+        together 2% of the weight of the reachable pairs.
     regularization : "auto" or float
         Penalty on long vectors, λ (‖s‖² + ‖t‖²) for each pair ("auto": 0.0001). For the paper's
         method, λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the mean
@@ -108,17 +112,8 @@ class ATP(Estimator):
     source_, target_ : arrays of shape (n, n_components)
         The vectors, in the order of `labels_`: float16 for reachability, float32 for the paper's
         method.
-    fidelity_ : Fidelity
-        How well the vectors keep the paths of the graph
-        (:class:`~atpgraph.embedding.fidelity.Fidelity`).
-    calibration_ : Calibration
-        Turns scores into probabilities (:class:`~atpgraph.embedding.fidelity.Calibration`).
     levels_ : int32 array
         Level of every node, from 1.
-    labels_ : array
-        Labels of the nodes.
-    removed_edges_ : list of pairs of labels
-        The edges that were removed to break cycles.
     objective_ : float64 array
         Mean loss per path in each round, or objective after each iteration.
     n_iter_ : int
@@ -129,14 +124,11 @@ class ATP(Estimator):
         The method that broke the cycles.
     settings_ : Settings
         Purpose, weights and iterations, with every "auto" resolved.
-    threshold_ : float
-        The score above which :meth:`predict` decides for a path: the one with the best F1 over all
-        pairs of the graph. Scores above 0 find more of the edges, and more pairs without a path.
     margin_ : float
         How far below 0 the scores of pairs without a path were pushed; 0 for the paper's method.
     zero_ : float
-        How much all scores were lowered in the end, so that fewer pairs without a path score above
-        0, at the cost of a few with one.
+        By how much all scores were lowered at the end, so that fewer pairs without a path score
+        above 0, at the price of a few paths that score below it.
     n_reachable_pairs_ : int
         Pairs joined by a path; an estimate for reachability.
 
@@ -160,8 +152,9 @@ class ATP(Estimator):
     source_: FloatArray
     target_: FloatArray
     timings_: dict[str, float]
-    _evaluation: Evaluation | Paths  # paths: to be evaluated when it is asked for
+    _evaluation: Evaluation | Paths  # paths: not evaluated before somebody asks for the result
     _reachability: Reachability
+    _dag: tuple[DiGraph, Int64Array, DiGraph]  # after the graph and the edges that it was made of
     _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
     def __init__(
@@ -192,8 +185,6 @@ class ATP(Estimator):
         if removed:
             self.set_params(**without_removed(removed, self.get_params()))
 
-    # Fitting
-
     def fit(
         self,
         graph: Any,
@@ -222,30 +213,31 @@ class ATP(Estimator):
         given = as_graph(graph)
         if given.weights is not None:
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
-        with (
-            progress_display() if self.verbose else contextlib.nullcontext(),
-            open_run(work, client, given, params) as run,
-        ):
+        with contextlib.ExitStack() as opened:
+            if self.verbose:
+                opened.enter_context(progress_display())
+            run = None
+            if work is not None or client is not None:
+                from atpgraph.embedding.spread import open_run
+
+                run = opened.enter_context(open_run(work, client, given, params))
             self._fit(given, run)
         return self
 
-    def _fit(self, graph: DiGraph, run: Run) -> None:
+    def _fit(self, graph: DiGraph, run: Run | None) -> None:
         self.timings_ = {}
         with self._timed("cycles"):
-            parts, facts = run.stage("cycles", lambda: self._removed(graph))
+            work = partial(self._break_cycles, graph)
+            parts, facts = work() if run is None else run.folder.stage("cycles", work)
             removed, self.method_ = parts["removed"], str(facts["method"])
             dag = graph.without_edges(removed)
         with self._timed("hierarchy"):
             level = levels(dag)
             table = kernel_table(self.kernel, int(level.max(initial=1)))
         with self._timed("paths"):
-            paths = collect_paths(dag, level, self.n_jobs, run.stage)
-            self.n_reachable_pairs_ = paths.n_pairs
+            paths = collect_paths(dag, level, self.n_jobs)
         with self._timed("factorization"):
-            self.settings_ = settle(self.get_params(), graph.n_nodes, paths.n_pairs)
-            log.info("%s", self.settings_)
-            solve = self._learn if self.settings_.purpose == "reachability" else self._factorize
-            fit = solve(paths, table, run)
+            fit = self._solve(paths, table, run)
         self.graph_, self.removed_, self.levels_ = graph, removed, level
         self.kernel_table_ = table
         self.objective_, self.n_iter_, self.margin_ = fit.objective, fit.n_iter, fit.margin
@@ -253,44 +245,45 @@ class ATP(Estimator):
         del fit  # its vectors are twice as large as those that are kept
         self._keep(vectors)
         with self._timed("fidelity"):
-            self._evaluate(paths)
+            self._measure(paths, place_zero=True)
 
-    def _removed(self, graph: DiGraph) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _break_cycles(self, graph: DiGraph) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the edges whose removal breaks the cycles, and the method that chose them."""
         as_published = self.method == "auto" and self.purpose != "reachability"
         method = "h-voting" if as_published else self.method
         broken = break_cycles(graph, method, random_state=self.random_state)
         return {"removed": broken.removed}, {"method": broken.method}
 
-    def _learn(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
-        """Learn vectors from sampled paths and non-paths."""
-        drawn = _FEW_ROUNDS if paths.dag.n_nodes > _MANY_NODES else {}
-        how = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0, **drawn)
-        return fit_panels(paths, table, run=run.rows, descent=how, **self._solver_options(run))
+    def _solve(self, paths: Paths, table: Float64Array, run: Run | None) -> Factorization:
+        """Learn vectors from sampled paths; for the paper's method, factorize M over all paths."""
+        n = paths.dag.n_nodes
+        learned = self.purpose == "reachability"
+        forests = None if learned else self._forests(paths)
+        self.n_reachable_pairs_ = paths.n_pairs if forests is None else forests[0].n_pairs
+        self.settings_ = settle(self.get_params(), n, self.n_reachable_pairs_)
+        log.info("%s", self.settings_)
+        options = Options(
+            n_components=self.n_components, regularization=self.settings_.regularization,
+            max_iter=self.settings_.max_iter, n_jobs=self.n_jobs, random_state=self.random_state,
+            loop=None if run is None else Loop(run.folder, "vectors"),
+        )  # fmt: skip
+        if forests is not None:
+            weight = self.settings_.zero_weight
+            return factorize(forests, paths.levels, table, options, zero_weight=weight)
+        drawn = _FEW_ROUNDS if n > _MANY_NODES else {}
+        descent = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0, **drawn)
+        rows = None if run is None else run.rows
+        return fit_panels(paths, table, options, descent=descent, run=rows)
 
-    def _solver_options(self, run: Run) -> dict[str, Any]:
-        return {
-            "n_components": self.n_components,
-            "regularization": self.settings_.regularization,
-            "max_iter": self.settings_.max_iter,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-            "loop": run.loop(),
-        }
-
-    def _factorize(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
-        """Factorize M over all paths, as the paper does."""
+    def _forests(self, paths: Paths) -> tuple[ClosureForest, ClosureForest]:
+        """Return all paths, from both ends."""
         try:
-            forests = closure_forests(paths.dag, paths.levels, n_jobs=self.n_jobs)
+            return closure_forests(paths.dag, paths.levels, n_jobs=self.n_jobs)
         except BudgetError as error:
             raise BudgetError(
                 f"{str(error).partition(';')[0]}; the default, purpose='reachability', needs no "
                 "list of all paths."
             ) from None
-        self.n_reachable_pairs_ = forests[0].n_pairs
-        self.settings_ = settle(self.get_params(), paths.dag.n_nodes, forests[0].n_pairs)
-        weight, options = self.settings_.zero_weight, self._solver_options(run)
-        return factorize(*forests, paths.levels, table, zero_weight=weight, **options)
 
     def _keep(self, vectors: list[FloatArray]) -> None:
         """Store the vectors, those of the learned solver in half precision; empty the list."""
@@ -309,20 +302,19 @@ class ATP(Estimator):
         self.source_ = vectors.pop(0).astype(kind, copy=False)  # freed before the next one
         self.target_ = vectors.pop(0).astype(kind, copy=False)
 
-    def _evaluate(self, paths: Paths) -> None:
-        """Place the zero of the scores, measure fidelity, find threshold and calibration."""
-        sample = self._sampled(paths)
-        self.zero_ = 0.0
-        if self._is_learned and self.source_.shape[1] >= 3:
-            self.zero_ = best_zero(sample, self.source_, self.target_)
-            self.source_[:, -2] -= self.zero_  # the bias of the sources
-        self._measure(sample)
+    def _lower(self, zero: float) -> None:
+        """Lower all scores by the bias of the sources; without biases, `zero` is 0."""
+        self.zero_ = zero
+        if zero:
+            self.source_[:, -2] -= zero
 
-    def _sampled(self, paths: Paths) -> PathSample:
+    def _measure(self, paths: Paths, *, place_zero: bool = False) -> Evaluation:
+        """Evaluate the vectors, after placing the zero of their scores if that is asked for."""
         effort = 1.0 if paths.dag.n_nodes <= _MANY_NODES else 0.5
-        return PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
-
-    def _measure(self, sample: PathSample) -> Evaluation:
+        sample = PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
+        if place_zero:
+            may_move = self._is_learned and self.source_.shape[1] >= 3
+            self._lower(best_zero(sample, self.source_, self.target_) if may_move else 0.0)
         # Vectors of the paper's method are not negative, so no score means "no path" by itself.
         cut = 0.0 if self._is_learned else None
         self._evaluation = found = evaluate(sample, self.source_, self.target_, cut)
@@ -334,22 +326,28 @@ class ATP(Estimator):
     def _evaluated(self) -> Evaluation:
         """Return the evaluation; of a grown model it is made when it is first asked for."""
         if isinstance(self._evaluation, Paths):
-            return self._measure(self._sampled(self._evaluation))
+            return self._measure(self._evaluation)
         return self._evaluation
 
     @property
     def fidelity_(self) -> Fidelity | None:
-        """How well the vectors keep the paths of the graph."""
+        """How well the vectors keep the paths of the graph; see
+        :class:`~atpgraph.embedding.fidelity.Fidelity`.
+        """
         return self._evaluated().fidelity
 
     @property
     def threshold_(self) -> float:
-        """The score above which :meth:`predict` decides for a path."""
+        """The score above which :meth:`predict` predicts a path.
+
+        It has the best F1 over all pairs of the graph. Above 0 are more of the edges, but also more
+        pairs without a path.
+        """
         return self._evaluated().threshold
 
     @property
     def calibration_(self) -> Calibration | None:
-        """Turns scores into probabilities."""
+        """Turns scores into probabilities; None for models of earlier versions."""
         return self._evaluated().calibration
 
     @property
@@ -363,8 +361,6 @@ class ATP(Estimator):
             yield
         self.timings_[name] = time.perf_counter() - started
 
-    # New nodes and edges
-
     def fold_in(
         self,
         out_edges: Sequence[Hashable] | AnyArray = (),
@@ -372,14 +368,14 @@ class ATP(Estimator):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the source and target vector of a node that is not in the graph.
 
-        One solve for each, with all other vectors fixed: what a refit would give this node if
+        Each vector takes one solve with all others fixed: what a refit would give this node if
         nothing else moved. :meth:`add_edges` takes many nodes at once, with edges among them.
 
         Parameters
         ----------
         out_edges, in_edges : labels
-            Nodes of the graph that the new node has edges to, and from. An edge that would close a
-            cycle is ignored: what leads to the new node is not taken to be reachable from it.
+            Nodes of the graph that the new node has edges to, and from. Edges that would close a
+            cycle are ignored: nodes that lead to the new node do not count as reachable from it.
 
         Examples
         --------
@@ -397,7 +393,7 @@ class ATP(Estimator):
     def add_edges(
         self, edges: Any, nodes: Iterable[Hashable] = (), *, inplace: bool = False
     ) -> Self:
-        """Return a model with these edges and nodes as well.
+        """Return a model with these edges and nodes added.
 
         Cycles that the new edges close are broken by leaving out new edges. Vectors of new nodes
         are learned first, then those of all nodes with new descendants or ancestors, in a few
@@ -431,15 +427,11 @@ class ATP(Estimator):
             )
         model = self if inplace else copy.copy(self)
         started = time.perf_counter()
-        more = grown(self, edges, nodes)
-        paths, table = more.paths, more.table
-        fit = learn_changes(self, more)
-        model.graph_, model.removed_, model.levels_ = more.graph, more.removed, paths.levels
-        model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
-        model._keep([fit.source, fit.target])
-        if model.source_.shape[1] >= 3:
-            model.source_[:, -2] -= self.zero_
-        model._evaluation = paths
+        graph, removed, paths, model.kernel_table_, vectors = grown(self, edges, nodes)
+        model.graph_, model.removed_, model.levels_ = graph, removed, paths.levels
+        model._evaluation, model.n_reachable_pairs_ = paths, paths.n_pairs
+        model._keep(vectors)
+        model._lower(self.zero_)
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 
@@ -452,8 +444,6 @@ class ATP(Estimator):
         """Call ``add_edges(edges, inplace=True)``; this old name will be removed in 0.4."""
         _warn_renamed("update(edges)", "add_edges(edges, inplace=True)")
         return self.add_edges(edges, inplace=True)
-
-    # Answers
 
     @property
     def labels_(self) -> AnyArray:
@@ -469,7 +459,11 @@ class ATP(Estimator):
     @property
     def dag_(self) -> DiGraph:
         """The graph without the removed edges."""
-        return self._fitted().without_edges(self.removed_)
+        graph = self._fitted()
+        of = graph, self.removed_
+        if not hasattr(self, "_dag") or any(map(operator.is_not, self._dag[:2], of)):
+            self._dag = *of, graph.without_edges(self.removed_)
+        return self._dag[2]
 
     @property
     def reachability_(self) -> Reachability:
@@ -480,9 +474,9 @@ class ATP(Estimator):
         return self._reachability
 
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
-        """Return whether the graph has a path from u to v: exact, cycles included, without vectors.
+        """Return exactly whether the graph, cycles included, has a path from u to v.
 
-        See :class:`~atpgraph.Reachability`, which `reachability_` is, for more such questions.
+        `reachability_`, a :class:`~atpgraph.Reachability`, answers more such questions.
         """
         return self.reachability_.reaches(u, v)
 
@@ -492,7 +486,7 @@ class ATP(Estimator):
         return pair_scores(self.source_, self.target_, *codes)
 
     def level_difference(self, u: Labels, v: Labels) -> Int64Array:
-        """Return the level of v minus that of u for every pair; it is positive along every path."""
+        """Return the level of v minus the level of u for every pair; positive along every path."""
         sources, targets = self._fitted().pair_codes(u, v)
         return np.asarray(self.levels_[targets].astype(np.int64) - self.levels_[sources])
 
@@ -515,8 +509,8 @@ class ATP(Estimator):
         scores = self.score_pairs(u, v)
         if self.calibration_ is None:
             return np.asarray(expit(scores))
-        told = self.calibration_(scores, base_rate)
-        return np.where(self.level_difference(u, v) > 0, told, 0.0)
+        probability = self.calibration_(scores, base_rate)
+        return np.where(self.level_difference(u, v) > 0, probability, 0.0)
 
     def predict(
         self,
@@ -526,15 +520,15 @@ class ATP(Estimator):
         *,
         base_rate: float | None = None,
     ) -> BoolArray:
-        """Decide for every pair whether there is a path.
+        """Predict for every pair whether there is a path.
 
         Parameters
         ----------
         u, v : labels
         threshold : float in (0, 1), optional
-            Probability that has to be exceeded. By default the score has to exceed `threshold_`,
-            which was chosen for the best F1 over all pairs of the graph, and v to be on a higher
-            level than u.
+            Probability above which a path is predicted. By default, the score must exceed
+            `threshold_`, which has the best F1 over all pairs of the graph, and v must be on a
+            higher level than u.
         base_rate : float in (0, 1), optional
             As for :meth:`predict_proba`, with a `threshold`.
         """
@@ -564,20 +558,19 @@ class ATP(Estimator):
         u : label or list of labels
         k : int
         order : {"nearest", "score"}
-            Smallest difference of levels first, then the larger score; or the largest score first,
-            which are the most certain and mostly the farthest ones. Near nodes are the hardest to
-            predict: nearest first, what a search of the graph from a node of `u` does not find is
-            left out. For vectors there is no such check.
+            "nearest": smallest difference of levels first, then largest score. "score": largest
+            score first, which gives the most certain but mostly the farthest nodes. Near nodes are
+            the hardest to predict, so "nearest" leaves out what a search of the graph from `u` does
+            not find (with `vector`, it cannot check).
         threshold : float or None
-            Score that has to be exceeded, by default `threshold_`. None returns k nodes whatever
-            their scores, and needs ``order="score"``.
+            Leave out nodes that do not score above this, by default `threshold_`. None returns k
+            nodes whatever their scores; it needs ``order="score"``.
         vector : array, optional
             A source vector, such as :meth:`fold_in` returns, or a row of them each, instead of `u`.
         as_frame : bool
             Return a pandas data frame with the columns source, target and score.
         """
-        found = self._top(u, k, vector, order, threshold, forward=True)
-        return self._as_frame(u, found, ("source", "target", "score")) if as_frame else found
+        return self._top("targets", u, k, order, threshold, vector, as_frame)
 
     def top_sources(
         self,
@@ -590,19 +583,51 @@ class ATP(Estimator):
         as_frame: bool = False,
     ) -> Any:
         """Find up to k nodes that lead to each node of `v`, as :meth:`top_targets` does."""
-        found = self._top(v, k, vector, order, threshold, forward=False)
-        return self._as_frame(v, found, ("target", "source", "score")) if as_frame else found
+        return self._top("sources", v, k, order, threshold, vector, as_frame)
 
-    def _as_frame(self, nodes: Any, found: Any, names: tuple[str, str, str]) -> Any:
+    def _top(
+        self,
+        direction: str,
+        nodes: Labels | None,
+        k: int,
+        order: str,
+        threshold: float | Literal["auto"] | None,
+        vector: npt.ArrayLike | None,
+        as_frame: bool,
+    ) -> Any:
+        whole_number("k", k)
+        if order not in ORDERS:
+            raise unknown_name("order", order, ORDERS)
+        graph = self._fitted()
+        if (nodes is None) == (vector is None):
+            raise InputError("Name nodes, or give a vector; not both.")
+        near, far, levels, dag = view_of(self, direction)
+        least = self.threshold_ if threshold == "auto" else threshold
         if nodes is None:
-            raise InputError("as_frame=True needs nodes, not vectors.")
-        asked = self.graph_.several(nodes)
-        if asked is None:
-            asked, found = [nodes], ([found[0]], [found[1]])
-        return ranking_frame(asked, found[0], found[1], names)
+            if as_frame:
+                raise InputError("as_frame=True needs nodes, not vectors.")
+            queries = np.asarray(vector, dtype=np.float32)
+            if queries.ndim not in (1, 2) or queries.shape[-1] != far.shape[1]:
+                raise InputError(
+                    f"The vector has the shape {queries.shape}; those of the model have "
+                    f"{far.shape[1]} components."
+                )
+            found = ranked(np.atleast_2d(queries), far, k, levels, order=order, threshold=least)
+            return listed(graph, found, queries.ndim == 2)
+        codes, several = graph.codes(nodes).astype(np.int64), graph.several(nodes)
+        many = k * _CANDIDATES if order == "nearest" else k
+        found = ranked(near[codes], far, many, levels, order=order, threshold=least, skip=codes)
+        if order == "nearest":
+            each = zip(codes.tolist(), found, strict=True)
+            found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
+        if as_frame:
+            asked, answer = ("source", "target") if direction == "targets" else ("target", "source")
+            names = [nodes] if several is None else several
+            return ranking_frame(names, *listed(graph, found, True), (asked, answer, "score"))
+        return listed(graph, found, several is not None)
 
     def index(self, direction: str = "targets") -> NeighborIndex:
-        """Build an approximate index, for many queries to a model of many nodes.
+        """Build an approximate index, for many queries on a large model.
 
         :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
         same in a fraction of the time, and measures its recall on a sample (``recall_``). If the
@@ -613,12 +638,8 @@ class ATP(Estimator):
         direction : {"targets", "sources"}
             What to look for: what nodes lead to, or what leads to them.
         """
-        from atpgraph.embedding.ranking import NeighborIndex
-
         self._fitted()
         return NeighborIndex(self, direction)
-
-    # Features, files, display
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set what :meth:`transform` returns: "default" (an array), "pandas" or "polars"."""
@@ -635,8 +656,8 @@ class ATP(Estimator):
     def transform(self, nodes: Any) -> Any:
         """Return the source and target vector of each node, side by side.
 
-        They tell what a node reaches and what reaches it. To classify nodes by whom they are linked
-        with, they are poor features. Accuracy for the topic of a paper in generated citation graphs
+        They describe what a node reaches and what reaches it, and are poor features for classifying
+        nodes by their direct links. Accuracy for the topic of a paper in generated citation graphs
         (2,800 papers, seven topics, 20 % labeled, five seeds; ``benchmarks/features.py``), with 50
         and 80 % of the citations within a topic:
 
@@ -654,8 +675,8 @@ class ATP(Estimator):
         Parameters
         ----------
         nodes : label, list or array of labels, or a graph
-            Nodes of the model; of a graph (anything :func:`atpgraph.as_graph` takes) all nodes, in
-            the order in which it has them.
+            Nodes of the model. A graph (anything :func:`atpgraph.as_graph` takes) stands for all
+            its nodes, in its order.
 
         Returns
         -------
@@ -676,48 +697,6 @@ class ATP(Estimator):
         self._fitted()
         k = self.source_.shape[1]
         return np.array([f"{side}{at}" for side in ("source", "target") for at in range(k)], object)
-
-    def _top(
-        self,
-        nodes: Labels | None,
-        k: int,
-        vector: npt.ArrayLike | None,
-        order: str,
-        threshold: float | Literal["auto"] | None,
-        *,
-        forward: bool,
-    ) -> tuple[Any, Any]:
-        whole_number("k", k)
-        if order not in ORDERS:
-            raise unknown_name("order", order, ORDERS)
-        graph = self._fitted()
-        if (nodes is None) == (vector is None):
-            raise InputError("Name nodes, or give a vector; not both.")
-        near, far, levels, dag = self.source_, self.target_, self.levels_, self.dag_
-        if not forward:
-            near, far, levels, dag = far, near, -levels, dag.reverse()
-        least = self.threshold_ if threshold == "auto" else threshold
-        if nodes is not None:
-            codes: Int64Array = graph.codes(nodes).astype(np.int64)
-            several, wanted = graph.several(nodes) is not None, k
-            if order == "nearest":
-                wanted *= _CANDIDATES
-            found = ranked(
-                near[codes], far, wanted, levels, order=order, threshold=least, skip=codes
-            )
-            if order == "nearest":
-                each = zip(codes.tolist(), found, strict=True)
-                found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
-        else:
-            queries = np.asarray(vector, dtype=np.float32)
-            several = queries.ndim == 2
-            if queries.ndim not in (1, 2) or queries.shape[-1] != far.shape[1]:
-                raise InputError(
-                    f"The vector has the shape {queries.shape}; those of the model have "
-                    f"{far.shape[1]} components."
-                )
-            found = ranked(np.atleast_2d(queries), far, k, levels, order=order, threshold=least)
-        return listed(graph, found, several)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file without pickle, so loading it cannot run code."""

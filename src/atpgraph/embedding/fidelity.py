@@ -112,11 +112,13 @@ class Calibration:
         """
         if base_rate is not None and not 0.0 < base_rate < 1.0:
             raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
-        told = np.interp(np.asarray(scores, dtype=np.float64), self.scores, self.probabilities)
+        probability = np.interp(
+            np.asarray(scores, dtype=np.float64), self.scores, self.probabilities
+        )
         if base_rate is None or not 0.0 < self.prior < 1.0:
-            return told
+            return probability
         with np.errstate(divide="ignore"):
-            return np.asarray(expit(logit(told) + logit(base_rate) - logit(self.prior)))
+            return np.asarray(expit(logit(probability) + logit(base_rate) - logit(self.prior)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, which :meth:`from_dict` reads."""
@@ -202,8 +204,8 @@ class Fidelity:
     level_auc : float
         `auc` of the difference of levels in place of the score.
     precision_targets, precision_sources : float
-        Share of right ones among the five targets (sources) with the largest scores, or as many as
-        the node has.
+        Share of correct ones among the five targets (sources) with the largest scores, or fewer if
+        the node has fewer.
     f1 : float
         F1 over all pairs of nodes.
     threshold_f1, threshold_edges : float
@@ -283,8 +285,8 @@ class Fidelity:
             return "no paths to measure by"
         shown = {"edges", "closure", "look_alike_targets", "precision_targets", "f1", lines[0].name}
         first = [line for line in lines if line.name in shown]
-        told = "; ".join(f"{line.label} {line.value:.1%}" for line in first)
-        return f"weakest first: {told} ({self.pairs:,} sampled paths)"
+        listed = "; ".join(f"{line.label} {line.value:.1%}" for line in first)
+        return f"weakest first: {listed} ({self.pairs:,} sampled paths)"
 
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
@@ -339,9 +341,9 @@ def evaluate(
     by_distance = {}
     for name in DISTANCES:
         pairs = [end.side.by_distance[name] for end in ends]
-        said = [end.scores(each) > level for end, each in zip(ends, pairs, strict=True)]
+        predicted = [end.scores(each) > level for end, each in zip(ends, pairs, strict=True)]
         weights = np.concatenate([each.weight for each in pairs])
-        by_distance[name] = _mean(np.concatenate(said), weights)
+        by_distance[name] = _mean(np.concatenate(predicted), weights)
     good, bad = ([end.scores(getattr(end.side, kind)) for end in ends] for kind in _HARD_PAIRS)
     climbs = [levels[v] - levels[u] for u, v in (getattr(sample.sides[0], x) for x in _HARD_PAIRS)]
     values = {

@@ -87,7 +87,7 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     for name in _ARRAYS:
         setattr(model, f"{name}_", arrays[name])
     if model.source_.shape[1] != params["n_components"]:
-        raise ValueError("its vectors have another length than its parameters say")
+        raise ValueError("its vectors do not have the length in its parameters")
     model.levels_ = model.levels_.astype(np.int32)
     model.removed_ = model.removed_.astype(np.int64)
     for name, number in _NUMBERS.items():
@@ -107,7 +107,7 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
 
 
 def _as_current(description: dict[str, Any]) -> dict[str, Any]:
-    """Return what the file of an earlier version says in the terms of this one."""
+    """Convert the description in a file of an earlier version to the current one."""
     description = {"zero": 0.0} | description
     if description["version"] == VERSION:
         return description
@@ -136,7 +136,7 @@ def _as_current(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(model: Any, format: str, output: str | os.PathLike[str]) -> list[Path]:
-    """Write the vectors of a model; returns the files written.
+    """Write the vectors of a model and return the files written.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _npy(model: Any, target: Path) -> list[Path]:
 def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]:
     if target == Path("-"):
         raise InputError(
-            f"{format} takes several files, and standard output is one; choose csv or parquet."
+            f"{format} writes several files, not standard output; choose csv or parquet."
         )
     with atomic_folder(target, known=names) as folder:
         yield [folder / name for name in names]

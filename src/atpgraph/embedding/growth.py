@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy.optimize import minimize, nnls
 from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
-from atpgraph.factorization import Descent, Factorization, Start, fit_panels
+from atpgraph.factorization import Descent, Options, Start, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
@@ -33,9 +35,9 @@ class FoldIn:
         if settings.purpose == "reachability":
             paths = collect_paths(self._dag, self._levels, model.n_jobs)
             margin = model.margin_ + model.zero_
-            self._rows = LearnedRows(*vectors, paths, margin, settings.regularization)
+            self._rows = LearnedRows(vectors, paths, margin, settings.regularization)
         else:
-            self._rows = NnlsRows(*vectors, settings.zero_weight, settings.regularization)
+            self._rows = NnlsRows(vectors, settings.zero_weight, settings.regularization)
         # A new node can be one level above all others: the table may end one short.
         self._table = np.append(table, table[-1]) if len(table) > 1 else np.array([0.0, 1.0])
         self._table = self._table - model.zero_  # how much lower all scores are
@@ -51,7 +53,7 @@ class FoldIn:
         """Return both vectors of a node with edges to `out_edges` and from `in_edges`."""
         ancestors = reachable(self._dag.reverse(), in_edges)
         here = self._level(in_edges)
-        target = self._rows.target(ancestors, self._scores(here - self._levels[ancestors]))
+        target = self._rows.solve(1, ancestors, self._scores(here - self._levels[ancestors]))
         return self._source_of(out_edges, ancestors, here), target
 
     def _level(self, in_edges: IntArray) -> int:
@@ -62,7 +64,7 @@ class FoldIn:
         descendants = np.setdiff1d(reached, ancestors, assume_unique=True)
         # What it reaches is at least one level above it.
         climbs = np.clip(self._levels[descendants] - here, 1, None)
-        return self._rows.source(descendants, self._scores(climbs))
+        return self._rows.solve(0, descendants, self._scores(climbs))
 
     def _scores(self, climbs: AnyArray) -> Float64Array:
         return np.asarray(self._table[np.minimum(climbs, len(self._table) - 1)])
@@ -72,47 +74,35 @@ class LearnedRows:
     """Solve :func:`~atpgraph.factorization.fit_panels` for single vectors, all others fixed.
 
     What is drawn at random there is summed up here: every path of the new node, and every other
-    node with the weight with which it would be drawn. The sum is convex in one vector. `source`
-    takes the descendants of a node and their scores f(Δ) and returns its source vector, `target`
-    its target vector from its ancestors.
+    node with the weight with which it would be drawn. The sum is convex in one vector.
     """
 
     def __init__(
-        self,
-        source: FloatArray,
-        target: FloatArray,
-        paths: Paths,
-        margin: float,
-        regularization: float = 1e-4,
+        self, vectors: tuple[FloatArray, FloatArray], paths: Paths, margin: float, penalty: float
     ) -> None:
-        self._source, self._target = (x.astype(np.float32, copy=False) for x in (source, target))
-        self._margin, self._ridge = margin, max(regularization, _LEAST_RIDGE)
+        self._vectors = [x.astype(np.float32, copy=False) for x in vectors]
+        self._margin, self._ridge = margin, max(penalty, _LEAST_RIDGE)
         # Paths that each node draws in a round, and each of its paths' share of them.
-        self._drawn = np.minimum(paths.sizes, Descent.draws).astype(np.float64)
-        self._share = self._drawn / np.maximum(paths.sizes, 1)
-        self._popularity = paths.popularity
-        self._uniform = 1.0 / max(int(np.count_nonzero(paths.popularity)), 1)
+        ahead = paths.sides[0]
+        self._drawn = np.minimum(ahead.sizes, Descent.draws).astype(np.float64)
+        self._share = self._drawn / np.maximum(ahead.sizes, 1)
+        self._popularity = ahead.popularity
+        self._uniform = 1.0 / max(int(np.count_nonzero(ahead.popularity)), 1)
 
-    def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
-        others = _NEGATIVES * len(columns) * (self._uniform + self._popularity)
-        return self._solve(self._target, columns, values, np.ones(len(columns)), others, 0)
+    def solve(self, side: int, columns: IntArray, values: Float64Array) -> FloatArray:
+        """Return the source vector (side 0) of a node with these descendants and their scores
+        f(Δ), or the target vector (side 1) of a node with these ancestors.
 
-    def target(self, columns: IntArray, values: Float64Array) -> FloatArray:
-        weights = self._share[columns]
-        popularity = weights.sum() / max(self._drawn.sum(), 1.0)
-        others = _NEGATIVES * (self._uniform + popularity) * self._drawn
-        return self._solve(self._source, columns, values, weights, others, 1)
-
-    def _solve(
-        self,
-        vectors: FloatArray,
-        columns: IntArray,
-        values: Float64Array,
-        weights: Float64Array,
-        others: Float64Array,
-        side: int,
-    ) -> FloatArray:
-        """Minimize Σ_columns w (⟨x, t⟩ − f)² + Σ_others o max(⟨x, t⟩ + margin, 0)² + λ‖x‖²."""
+        Minimizes Σ_columns w (⟨x, t⟩ − f)² + Σ_others o max(⟨x, t⟩ + margin, 0)² + λ‖x‖².
+        """
+        vectors = self._vectors[1 - side]
+        if side == 0:
+            weights = np.ones(len(columns))
+            others = _NEGATIVES * len(columns) * (self._uniform + self._popularity)
+        else:
+            weights = self._share[columns]
+            popularity = weights.sum() / max(self._drawn.sum(), 1.0)
+            others = _NEGATIVES * (self._uniform + popularity) * self._drawn
         k = vectors.shape[1]
         x, constant = np.zeros(k), k - 1 - side
         if k >= 3:  # the component that faces the biases is 1
@@ -145,37 +135,33 @@ class NnlsRows:
     Examples
     --------
     >>> targets = np.array([[1.0, 0.0], [0.0, 2.0]])
-    >>> rows = NnlsRows(targets, targets, zero_weight=0.0, regularization=0.0)
-    >>> rows.source(np.array([0, 1]), np.array([3.0, 4.0])).round(6).tolist()
+    >>> rows = NnlsRows((targets, targets), zero_weight=0.0, penalty=0.0)
+    >>> rows.solve(0, np.array([0, 1]), np.array([3.0, 4.0])).round(6).tolist()
     [3.0, 2.0]
     """
 
     def __init__(
-        self, source: FloatArray, target: FloatArray, zero_weight: float, regularization: float
+        self, vectors: tuple[FloatArray, FloatArray], zero_weight: float, penalty: float
     ) -> None:
-        self._vectors = source, target
-        self._grams: dict[int, Float64Array] = {}
-        self._zero_weight, self._regularization = zero_weight, regularization
+        self._vectors, self._zero_weight, self._penalty = vectors, zero_weight, penalty
 
-    def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
-        return self._solve(1, columns, values)
+    @cached_property
+    def _grams(self) -> list[Float64Array]:
+        return [wide.T @ wide for wide in (x.astype(np.float64) for x in self._vectors)]
 
-    def target(self, columns: IntArray, values: Float64Array) -> FloatArray:
-        return self._solve(0, columns, values)
+    def solve(self, side: int, columns: IntArray, values: Float64Array) -> FloatArray:
+        """Return a vector, as :meth:`LearnedRows.solve` does.
 
-    def _solve(self, other: int, columns: IntArray, values: Float64Array) -> FloatArray:
-        """Minimize xᵀHx − 2 bᵀx over x ≥ 0 as non-negative least squares with the root of H."""
-        vectors = self._vectors[other]
+        Minimizes xᵀHx − 2 bᵀx over x ≥ 0 as non-negative least squares with the root of H.
+        """
+        vectors = self._vectors[1 - side]
         k = vectors.shape[1]
         if not len(columns):
             return np.zeros(k, dtype=vectors.dtype)
-        if other not in self._grams:
-            wide = vectors.astype(np.float64)
-            self._grams[other] = wide.T @ wide
         listed = vectors[columns].astype(np.float64)
         matrix = (1.0 - self._zero_weight) * (listed.T @ listed)
-        matrix += self._zero_weight * self._grams[other]
-        ridge = self._regularization * len(columns) + 1e-10 * max(float(np.trace(matrix)), 1e-300)
+        matrix += self._zero_weight * self._grams[1 - side]
+        ridge = self._penalty * len(columns) + 1e-10 * max(float(np.trace(matrix)), 1e-300)
         root = np.linalg.cholesky(matrix + ridge * np.eye(k)).T
         right = scipy.linalg.solve_triangular(root, listed.T @ values, trans="T")
         return np.asarray(nnls(root, right)[0], dtype=vectors.dtype)
@@ -187,56 +173,56 @@ NEW_ROUNDS, ROUNDS = 1, 3  # over the paths of new nodes, then over all paths th
 DESCENT = Descent(passes=3, averaged=0.7, settled=40.0)
 
 
-class Growth(NamedTuple):
-    """Changes that new edges make to a graph."""
+class Grown(NamedTuple):
+    """A model with new edges."""
 
     graph: DiGraph  # the old nodes come first
     removed: Int64Array
     paths: Paths
     table: Float64Array  # f(Δ) up to the new highest level
-    new: Int64Array  # the new nodes
-    changed: tuple[Int64Array, Int64Array]  # nodes with more descendants, more ancestors; new ones
+    vectors: list[FloatArray]
 
 
-def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Growth:
-    """Add edges and nodes to the graph of a model, whose cycles are broken."""
+def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
+    """Add edges and nodes to the graph of a model; learn the vectors of what they change.
+
+    The vectors of new nodes are learned first, on their own: as some among many they would learn
+    little in a few rounds. Then those of all nodes with other paths, or other scores for them.
+    """
     old: DiGraph = model.graph_
     found = grow(old, model.removed_, model.levels_, _as_graph(edges, nodes))
     dag = found.dag
-    sources, targets = _opening(old, model.dag_, found)
-    new = np.arange(old.n_nodes, found.graph.n_nodes)
-    changed = reachable(dag.reverse(), sources), reachable(dag, targets)
     paths = collect_paths(dag, levels(dag), model.n_jobs)
-    # Where the level changed, so did the scores of the paths, even if there are no new ones.
-    moved = np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_)
-    above, below = (np.union1d(each, np.append(moved, new)) for each in changed)
     table, highest = model.kernel_table_, int(paths.levels.max(initial=1))
     if highest > len(table) and model.kernel is None:  # a function that no model file can store
         table = np.pad(table if len(table) > 1 else [0.0, 1.0], (0, highest), "edge")[:highest]
     elif highest > len(table):
         table = kernel_table(model.kernel, highest)
-    return Growth(found.graph, found.removed, paths, table, new, (above, below))
+    new = np.arange(old.n_nodes, found.graph.n_nodes)
+    # Where the level changed, so did the scores of the paths, even if there are no new ones.
+    moved = np.append(np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_), new)
+    sources, targets = _opening(old, model.dag_, found)
+    above = np.union1d(reachable(dag.reverse(), sources), moved)
+    below = np.union1d(reachable(dag, targets), moved)
 
-
-def learn_changes(model: Any, growth: Growth) -> Factorization:
-    """Learn the vectors of new nodes, then of all nodes whose paths changed, in a few rounds.
-
-    New nodes come first, on their own: as some among many they would learn little in so few rounds.
-    """
-    k = model.source_.shape[1]
-    blank = np.zeros((len(growth.new), k), dtype=np.float32)
-    start = np.concatenate([model.source_, blank]), np.concatenate([model.target_, blank])
+    blank = np.zeros((len(new), model.source_.shape[1]), dtype=np.float32)
+    vectors = [np.concatenate([x, blank]) for x in (model.source_, model.target_)]
     if model.zero_:
-        start[0][:, -2] += np.float32(model.zero_)
-    fit = Factorization(*start, np.zeros(0), 0, model.margin_)
-    for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
-        if any(map(len, nodes)):
+        vectors[0][:, -2] += np.float32(model.zero_)
+    options = Options(
+        n_components=blank.shape[1], regularization=model.settings_.regularization,
+        n_jobs=model.n_jobs, random_state=model.random_state,
+    )  # fmt: skip
+    # A node whose paths fit as well as those of the first model did has few new ones.
+    descent = replace(DESCENT, fits=model.objective_[-1] if len(model.objective_) else 0.0)
+    for changed, rounds in (((new, new), NEW_ROUNDS), ((above, below), ROUNDS)):
+        if any(map(len, changed)):
             fit = fit_panels(
-                growth.paths, growth.table, start=Start(fit.source, fit.target, *nodes),
-                n_components=k, descent=DESCENT, max_iter=rounds, n_jobs=model.n_jobs,
-                regularization=model.settings_.regularization, random_state=model.random_state,
+                paths, table, replace(options, max_iter=rounds), descent=descent,
+                start=Start(vectors[0], vectors[1], *changed),
             )  # fmt: skip
-    return fit
+            vectors = [fit.source, fit.target]
+    return Grown(found.graph, found.removed, paths, table, vectors)
 
 
 def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Array, Int64Array]:
@@ -257,9 +243,7 @@ def _as_graph(edges: Any, nodes: Iterable[Hashable]) -> DiGraph:
     if isinstance(edges, (list, tuple)) and not edges:
         return DiGraph.from_edges([], nodes=listed)
     more = as_graph(edges)
-    known = set(more.labels.tolist())
-    fresh = [label for label in dict.fromkeys(listed) if label not in known]
-    if not fresh:
+    labels = list(dict.fromkeys([*more.labels.tolist(), *listed]))
+    if len(labels) == more.n_nodes:
         return more
-    labels = [*more.labels.tolist(), *fresh]
     return DiGraph.from_edges(list(more.edges()), weights=more.weights, nodes=labels)

@@ -1,4 +1,4 @@
-"""Sample pairs of nodes with and without a path, to judge vectors by.
+"""Sample pairs of nodes with and without a path, for evaluating vectors.
 
 Truth comes from bit panels: one sweep over the edges of an acyclic graph tells exactly what 512
 nodes reach, at any size. Everything is sampled from both ends of the paths, so that a graph and its
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.closure import Paths, Positions
+from atpgraph.closure import PanelSource, Paths, Positions
 from atpgraph.closure.panel import COLUMNS, Panel, bit
 from atpgraph.util.arrays import (
     AnyArray,
@@ -39,6 +39,7 @@ _EDGES = 20_000
 _MANY_DESCENDANTS = 5
 _HARD_PATHS = 4
 _TRIES = 20
+_BLOCK = 255  # rows whose bits are counted at a time: eight binary digits
 _WORDS = 4  # of 64 rows whose distances are found, in graphs up to
 _MANY_EDGES = 2_000_000  # nodes and edges; one word beyond
 
@@ -60,14 +61,13 @@ class Rows(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Pairs sampled from one end: some rows, and what they reach.
+    """Pairs sampled from one end: some nodes, and what they reach.
 
-    Look-alikes are the sources of the hard paths with targets of other hard paths that they do not
-    reach, though those are on a higher level.
+    A look-alike pairs the source of a hard path with the target of another hard path, on a higher
+    level, that it does not reach.
     """
 
-    n_pairs: float  # number of pairs of the closure, estimated from the rows
-    paths: WeightedPairs  # a sample of the closure
+    paths: WeightedPairs  # a sample of the closure, whose weights add up to its estimated size
     by_distance: dict[str, WeightedPairs]  # samples of the pairs at each of the distances
     hard_paths: Int64Array  # of shape (2, pairs): nodes with several of their descendants
     look_alikes: Int64Array
@@ -90,8 +90,8 @@ class PathSample:
     >>> from atpgraph.graph import DiGraph
     >>> dag = DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5)
     >>> sample = PathSample.of(collect_paths(dag, np.array([1, 2, 3, 1, 2], dtype=np.int32)))
-    >>> sample.sides[0].n_pairs, np.stack(sample.sides[0].paths[:2]).tolist()
-    (4.0, [[0, 0, 1, 3], [1, 2, 2, 4]])
+    >>> np.stack(sample.sides[0].paths[:2]).tolist()
+    [[0, 0, 1, 3], [1, 2, 2, 4]]
     """
 
     levels: Int32Array
@@ -105,15 +105,15 @@ class PathSample:
         cls, paths: Paths, *, effort: float = 1.0, n_jobs: int | None = None, random_state: int = 0
     ) -> PathSample:
         """Sample the paths of an acyclic graph; `effort` multiplies the number of rows."""
-        dag, sizes = paths.dag, (paths.sizes, paths.back_sizes)
+        dag = paths.dag
         edges_rng, *rngs = np.random.default_rng(random_state).spawn(3)
         count = min(dag.n_edges, round(_EDGES * effort))
         chosen = np.sort(edges_rng.choice(dag.n_edges, count, replace=False))
         edges = np.stack([dag.sources[chosen], dag.targets[chosen]]).astype(np.int64)
 
         def side(at: int, workers: Workers) -> Side:
-            ahead, back = paths.views[at], paths.views[1 - at]
-            return _side(ahead.levels, back, sizes[at], effort, rngs[at], workers)
+            ahead, back = paths.sides[at], paths.sides[1 - at].view
+            return _side(ahead, back, effort, rngs[at], workers)
 
         def both() -> list[Side]:
             with Workers(n_jobs) as workers:
@@ -147,15 +147,10 @@ class _Drawn(NamedTuple):
 
 
 def _side(
-    levels: Int32Array,
-    back: Positions,
-    sizes: Int64Array,
-    effort: float,
-    rng: np.random.Generator,
-    workers: Workers,
+    ahead: PanelSource, back: Positions, effort: float, rng: np.random.Generator, workers: Workers
 ) -> Side:
     """Sample from one end; `back` is the reversed graph."""
-    n = back.n
+    n, sizes = back.n, ahead.sizes
     hard = np.flatnonzero(sizes >= _MANY_DESCENDANTS)
     if not len(hard):
         hard = np.flatnonzero(sizes > 0)
@@ -180,8 +175,7 @@ def _side(
     own = back.position[drawn.nodes]
     panel.bits[at // COLUMNS, own, (at >> 6) % (COLUMNS // 64)] &= ~bit(at)
     exact, paths = _draw(panel.bits, back, drawn, rng)
-    n_pairs = float((exact * drawn.times / drawn.expected).sum()) if len(exact) else 0.0
-    hard_paths, look_alikes = _hard_pairs(paths, panel, levels, hard_rows, rng)
+    hard_paths, look_alikes = _hard_pairs(paths, panel, ahead.view.levels, hard_rows, rng)
     uniform, several = (
         Rows(nodes, exact[panel.slot[nodes]], panel.slot[nodes].astype(np.int64))
         for nodes in (rows, hard_rows[: len(rows)])
@@ -190,7 +184,7 @@ def _side(
     sheets = panel.bits[: -(-64 * words // COLUMNS), back.position]
     reached = np.concatenate(list(sheets), axis=1)[:, :words]
     by_distance = _by_distance(back, draws, chances, rng)
-    return Side(n_pairs, paths, by_distance, hard_paths, look_alikes, uniform, several, reached)
+    return Side(paths, by_distance, hard_paths, look_alikes, uniform, several, reached)
 
 
 def _draw(
@@ -204,19 +198,18 @@ def _draw(
         checkpoint()
         part = slice(at * width, (at + 1) * width)
         nodes, times, expected = drawn.nodes[part], drawn.times[part], drawn.expected[part]
-        size = np.zeros(width, dtype=np.int64)
-        _count_bits(words, size)
-        size = size[: len(nodes)]
+        before = np.zeros((-(-len(words) // _BLOCK) + 1, width), dtype=np.int64)
+        _count_bits(words, before)
+        np.cumsum(before, axis=0, out=before)
+        size = before[-1, : len(nodes)]
         count = np.minimum(_PER_ROW * times, size)
         # Evenly spaced places from a random one on, so each is equally likely.
         column = np.repeat(np.arange(len(nodes)), count)
-        ends = np.full(width + 1, len(column))
-        ends[: len(nodes) + 1] = np.concatenate([[0], np.cumsum(count)])
-        within = np.arange(len(column)) - ends[column] + rng.random(len(nodes))[column]
+        within = np.arange(len(column)) - (np.cumsum(count) - count)[column]
+        within = within + rng.random(len(nodes))[column]
         places = (within * (size / np.maximum(count, 1))[column]).astype(np.int64)
         target = np.empty(len(column), dtype=np.int64)
-        if len(column):
-            _pick_bits(words, ends, np.minimum(places, size[column] - 1), target)
+        _pick_bits(words, before, column, np.minimum(places, size[column] - 1), target)
         each = times * size / (expected * np.maximum(count, 1))
         parts.append((nodes[column], view.nodes[target].astype(np.int64), each[column]))
         sizes.append(size)
@@ -279,8 +272,8 @@ def _hard_pairs(
         found[left[fits]] = tried[fits]
     alike = found >= 0
     # Of nodes without look-alikes the paths are left out as well, unless there are none at all.
-    kept = alike if alike.any() else ~alike
-    return np.stack([u[kept], v[kept]]), np.stack([u[alike], found[alike]])
+    used = alike if alike.any() else ~alike
+    return np.stack([u[used], v[used]]), np.stack([u[alike], found[alike]])
 
 
 @kernel
@@ -297,33 +290,47 @@ def _gather(
 
 
 @kernel
-def _count_bits(words: UInt64Array, sizes: Int64Array) -> None:
+def _count_bits(words: UInt64Array, counts: Int64Array) -> None:
+    """Count the set bits of every column in blocks of rows; ``counts[b + 1]`` is for block b."""
     one = np.uint64(1)
-    for i in range(words.shape[0]):
+    # Bit c of planes[p] is bit p of the count of column c: one carry adds a row to all 64 columns.
+    planes = np.empty(8, dtype=np.uint64)
+    for first in range(0, words.shape[0], _BLOCK):
         for w in range(words.shape[1]):
-            word = words[i, w]
-            while word != 0:
-                low = word & (~word + one)  # the lowest set bit
-                word ^= low
-                sizes[64 * w + np.int64(popcount(low - one))] += 1
+            planes[:] = 0
+            for i in range(first, min(first + _BLOCK, words.shape[0])):
+                carry = words[i, w]
+                p = 0
+                while carry != 0:
+                    both = planes[p] & carry
+                    planes[p] ^= carry
+                    carry = both
+                    p += 1
+            for p in range(8):
+                plane = planes[p]
+                while plane != 0:
+                    low = plane & (~plane + one)  # the lowest set bit
+                    plane ^= low
+                    counts[first // _BLOCK + 1, 64 * w + np.int64(popcount(low - one))] += 1 << p
 
 
 @kernel
 def _pick_bits(
-    words: UInt64Array, indptr: Int64Array, places: Int64Array, found: Int64Array
+    words: UInt64Array,
+    before: Int64Array,
+    columns: Int64Array,
+    places: Int64Array,
+    found: Int64Array,
 ) -> None:
-    """Find the set bits at the given places of every column, which ascend."""
-    one = np.uint64(1)
-    passed = np.zeros(len(indptr) - 1, dtype=np.int64)
-    done = indptr[:-1].copy()
-    for i in range(words.shape[0]):
-        for w in range(words.shape[1]):
-            word = words[i, w]
-            while word != 0:
-                low = word & (~word + one)
-                word ^= low
-                c = 64 * w + np.int64(popcount(low - one))
-                if done[c] < indptr[c + 1] and places[done[c]] == passed[c]:
-                    found[done[c]] = i
-                    done[c] += 1
-                passed[c] += 1
+    """Find the row of the set bit at each place of its column; `before` counts those above."""
+    for q in range(len(places)):
+        c = columns[q]
+        block = np.searchsorted(before[:, c], places[q], side="right") - 1
+        left = places[q] - before[block, c]
+        i = block * _BLOCK
+        mask = np.uint64(1) << np.uint64(c & 63)
+        while left > 0 or words[i, c >> 6] & mask == 0:
+            if words[i, c >> 6] & mask != 0:
+                left -= 1
+            i += 1
+        found[q] = i

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from atpgraph._version import __version__
 from atpgraph.embedding.settings import checked
@@ -21,7 +21,7 @@ from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.factorization import RowMap
 from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.checkpoints import Facts, Loop, Parts, WorkFolder, digest
+from atpgraph.util.checkpoints import WorkFolder, digest, read_stage
 from atpgraph.util.files import remove_folder
 
 ANSWERS = "10s"  # time for a scheduler to answer
@@ -30,43 +30,28 @@ LOOPBACK = "127.0.0.1"
 _FREE = ("n_jobs", "verbose")
 
 
-class Run:
-    """The stages of one fit, kept in `folder` if there is one; `rows` runs half a round."""
+class Run(NamedTuple):
+    """Where a fit keeps its checkpoints, and what runs half a round if threads do not."""
 
-    def __init__(self, folder: WorkFolder | None = None, rows: RowMap | None = None) -> None:
-        self._folder, self.rows = folder, rows
-
-    def stage(self, name: str, work: Callable[[], tuple[Parts, Facts]]) -> tuple[Parts, Facts]:
-        """Return what `work` returns, or returned in an earlier run."""
-        return work() if self._folder is None else self._folder.stage(name, work)
-
-    def loop(self) -> Loop | None:
-        """Return where the solver saves its state."""
-        return None if self._folder is None else self._folder.loop("vectors")
+    folder: WorkFolder
+    rows: RowMap | None
 
 
 @contextlib.contextmanager
 def open_run(
     path: str | os.PathLike[str] | None, client: Any, graph: DiGraph, params: dict[str, Any]
 ) -> Iterator[Run]:
-    """Open the run that fits a graph with these parameters.
-
-    It keeps checkpoints if a folder is given, and uses the workers of a Dask client if there is
-    one.
-    """
+    """Open the work folder of a fit with these parameters, and use the workers of a Dask client."""
     if path is None:
-        if client is not None:
-            raise InputError("A cluster needs a work folder that all its workers share.")
-        yield Run()
-        return
+        raise InputError("A cluster needs a work folder that all its workers share.")
     if callable(params["kernel"]):
-        raise InputError("A fit with a work folder needs a kernel by its name, no function.")
+        raise InputError("A fit with a work folder needs a kernel by its name, not a function.")
     if not isinstance(params["random_state"], int):
         raise InputError("A fit with a work folder needs a whole number as random_state.")
     if client is not None and checked(params)["purpose"] != "reachability":
         raise InputError("A cluster can only fit purpose='reachability'.")
-    kept = {name: value for name, value in params.items() if name not in _FREE}
-    job = {"graph": digest(graph_arrays(graph)), "version": __version__} | kept
+    relevant = {name: value for name, value in params.items() if name not in _FREE}
+    job = {"graph": digest(graph_arrays(graph)), "version": __version__} | relevant
     folder = WorkFolder(Path(path), job)
     with folder.held():
         yield Run(folder, None if client is None else ClusterMap(client, folder))
@@ -189,5 +174,4 @@ def _run_task(task: Any, work: Callable[[Any, Any], Any], kind: Any, folder: str
 @lru_cache(maxsize=1)
 def _shared(kind: Any, folder: str, written: int) -> Any:
     """Map the arrays of a folder; the tasks of a worker share them."""
-    path = Path(folder)
-    return kind.of(WorkFolder.there(str(path.parent)).get(path.name)[0])
+    return kind.of(read_stage(Path(folder), check=False)[0])

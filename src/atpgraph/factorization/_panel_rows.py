@@ -1,4 +1,4 @@
-"""Compiled kernels of the learned solver: the vectors of rows learn, those of columns are fixed.
+"""Compiled kernels of the learned solver: they update the vectors of rows; columns stay fixed.
 
 `near` holds the vectors of the positions that learn and `far` those of all nodes of the other side,
 float32 and padded to a multiple of 16 columns. Component `constant` of a near vector meets the bias
@@ -29,7 +29,7 @@ _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 
 
 class Side(NamedTuple):
-    """What the vectors of one side learn from."""
+    """The samples that the vectors of one side learn from."""
 
     far: Float32Array  # vectors of the other side, which stay fixed
     only: BoolArray  # nodes whose vectors learn
@@ -50,6 +50,7 @@ class Steps(NamedTuple):
     clip: np.float32  # largest slope
     rate: np.float32  # learning rate
     decay: np.float32  # penalty
+    fits: np.float32  # loss per path below which a row skips its other passes
 
 
 class Rivals(NamedTuple):
@@ -63,14 +64,14 @@ class Rivals(NamedTuple):
 class Room(NamedTuple):
     """Scratch space of a task."""
 
-    mine: Float32Array  # the vector that learns, as a row
+    vector: Float32Array  # the vector that learns, as a row
     paths: Float32Array  # vectors of the nodes that it has paths to
     wanted: Float32Array  # scores of these paths
     slopes: Float32Array  # of a group of rivals
 
 
 class HalfRound(NamedTuple):
-    """What the tasks of half a round read: vectors that learn, and what they learn from."""
+    """Input of the tasks of half a round: the vectors to learn, and their samples."""
 
     near: Float32Array
     seen: Float32Array
@@ -101,7 +102,7 @@ _PARTS: dict[str, Any] = {"drawn": PanelRound, "rivals": Rivals, "side": Side, "
 
 
 class Landmarks(NamedTuple):
-    """What first vectors are made of."""
+    """Input for computing the initial vectors."""
 
     columns: Int32Array  # landmarks: the first columns of a panel
     weights: Float32Array  # the vector that each landmark contributes, per unit of score
@@ -141,20 +142,20 @@ def adagrad_step(
     how: Steps,
     room: Room,
 ) -> tuple[np.float32, np.float32]:
-    """Take one step of Adagrad for x = mine[0] with one path and a group of rivals.
+    """Take one step of Adagrad for x = vector[0] with one path and a group of rivals.
 
     ⟨x, paths[part]⟩ is to be wanted[part], and the product with rival at + r below −margin if bit r
     of `free` is set. The whole vector has one learning rate: `mass` is the sum of the mean squared
     gradients so far. Returns the sum of the squared errors, and the new mass.
     """
-    mine, paths, slopes = room.mine, room.paths, room.slopes
+    vector, paths, slopes = room.vector, room.paths, room.slopes
     others, squares = rivals.vectors, rivals.squares
-    width = mine.shape[1]
+    width = vector.shape[1]
     zero = np.float32(0)
     # Sums in local variables, not in an array: these stay in vector registers.
     score = square = s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
     for c in range(width):
-        x = mine[0, c]
+        x = vector[0, c]
         y = paths[part, c]
         score += x * y
         square += y * y
@@ -190,14 +191,14 @@ def adagrad_step(
         if g > 0 and f0 == 0 and f1 == 0 and f2 == 0 and f3 == 0:  # often nothing is to push down
             continue
         for c in range(width):
-            mine[0, c] = (
-                keep * mine[0, c] - toward * paths[part, c] - f0 * others[at + g, c]
+            vector[0, c] = (
+                keep * vector[0, c] - toward * paths[part, c] - f0 * others[at + g, c]
                 - f1 * others[at + g + 1, c] - f2 * others[at + g + 2, c]
                 - f3 * others[at + g + 3, c]
             )  # fmt: skip
         keep, toward = np.float32(1), zero
     if how.constant >= 0:
-        mine[0, how.constant] = np.float32(1)
+        vector[0, how.constant] = np.float32(1)
     return loss, mass
 
 
@@ -209,14 +210,14 @@ def hardest(
 
     Looks at the `first` rivals. Returns as many set bits as there are.
     """
-    mine, best = room.mine, room.slopes
+    vector, best = room.vector, room.slopes
     places = np.empty(GROUP, dtype=np.int64)
     least = np.float32(0)
     many = 0
     for r in range(first):
         if r % GROUP >= GROUP // 2:  # these are the popular ones, often the same
             continue
-        score = product(mine, 0, rivals.vectors, r)
+        score = product(vector, 0, rivals.vectors, r)
         if score <= least:
             continue
         column = rivals.columns[r]
@@ -236,7 +237,7 @@ def hardest(
     for at in range(GROUP):
         r = places[at] if at < many else 0
         worst.squares[at] = rivals.squares[r]
-        for c in range(mine.shape[1]):
+        for c in range(vector.shape[1]):
             worst.vectors[at, c] = rivals.vectors[r, c]
     return (np.uint64(1) << np.uint64(many)) - np.uint64(1)
 
@@ -248,7 +249,7 @@ def learn_rows(
     places: Int32Array,
     near: Float32Array,
     seen: Float32Array,
-    told: Float64Array,
+    totals: Float64Array,
 ) -> None:
     """Take steps for the vectors of a range of positions; `task` is the range and a seed.
 
@@ -257,7 +258,7 @@ def learn_rows(
 
     Each row draws up to `draws` descendants, then `edges` successors from a random one on. With
     every one of these it meets a random group of rivals; those that it does not reach and that
-    score above −margin are pushed down. `told` gets the sum of losses and the number of paths.
+    score above −margin are pushed down. `totals` gets the sum of losses and the number of paths.
     """
     drawn, rivals, side, how = given.drawn, given.rivals, given.side, given.how
     far, width = side.far, near.shape[1]
@@ -266,8 +267,8 @@ def learn_rows(
     targets = np.empty(most, dtype=np.int32)
     paths = np.empty((most, width), dtype=np.float32)
     wanted = np.empty(most, dtype=np.float32)
-    mine = np.empty((1, width), dtype=np.float32)
-    room = Room(mine, paths, wanted, np.empty(GROUP, dtype=np.float32))
+    vector = np.empty((1, width), dtype=np.float32)
+    room = Room(vector, paths, wanted, np.empty(GROUP, dtype=np.float32))
     worst = Rivals(
         rivals.columns, np.empty((GROUP, width), dtype=np.float32), np.empty(GROUP, np.float32)
     )
@@ -282,8 +283,12 @@ def learn_rows(
             many += 1
     state = np.uint64(task[2])
     loss = 0.0
+    fits = np.zeros(many, dtype=np.bool_)
     for number in range(how.passes * many):
+        if fits[number % many]:
+            continue
         i = rows[number % many]
+        before = loss
         u, row = drawn.nodes[i], places[i - first]
         state = xorshift(state)
         # 32 bits, so that adding a whole number does not round.
@@ -302,7 +307,7 @@ def learn_rows(
             for c in range(width):
                 paths[part, c] = far[v, c]
         for c in range(width):
-            mine[0, c] = near[row, c]
+            vector[0, c] = near[row, c]
         mass = seen[row]
         if how.hard > 0:
             # One group of the highest-scoring non-paths, together with the first path. A row with
@@ -324,10 +329,11 @@ def learn_rows(
             lost, mass = adagrad_step(mass, part, rivals, at, free, how.margin, how, room)
             loss += float(lost)
         for c in range(width):
-            near[row, c] = mine[0, c]
+            near[row, c] = vector[0, c]
         seen[row] = mass
-        told[1] += count + how.edges
-    told[0] += loss / 2
+        totals[1] += count + how.edges
+        fits[number % many] = loss - before < how.fits * (count + how.edges)
+    totals[0] += loss / 2
 
 
 @fast_kernel

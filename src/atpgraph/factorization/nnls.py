@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph.closure import ClosureForest
-from atpgraph.errors import InputError
 from atpgraph.factorization._nnls_rows import (
     TILE,
     Forest,
@@ -22,7 +21,6 @@ from atpgraph.factorization._nnls_rows import (
 )
 from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array
 from atpgraph.util.checkpoints import Loop
-from atpgraph.util.checks import real_number, whole_number
 from atpgraph.util.progress import stage
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import Workers
@@ -33,6 +31,18 @@ _KIND = np.dtype(np.float32)  # of the vectors
 _MOST_TASKS = 256
 _LEAST_TASK = 4_000_000  # products of two numbers, about a millisecond
 _ALLOWED_OVERHEAD = 0.08  # of a task, to restart below a node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What both solvers need; the result does not depend on `n_jobs`."""
+
+    n_components: int = 128
+    regularization: float = 1e-4  # λ, the penalty on long vectors
+    max_iter: int = 32
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    loop: Loop | None = None  # where the state is saved between iterations, and resumed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +64,12 @@ class ImplicitMatrix:
     levels: Int32Array  # from 1; they rise from a node to the columns of its row
 
     @classmethod
-    def of_rows(cls, descendants: ClosureForest, levels: npt.ArrayLike) -> ImplicitMatrix:
-        """M by its rows."""
-        return cls(descendants, np.ascontiguousarray(levels, dtype=np.int32))
-
-    @classmethod
-    def of_columns(cls, ancestors: ClosureForest, levels: npt.ArrayLike) -> ImplicitMatrix:
-        """M by its columns, that is its transpose: levels count from the other end."""
-        from_below = np.asarray(levels, dtype=np.int32)
-        return cls(ancestors, from_below.max(initial=0) + np.int32(1) - from_below)
+    def both(
+        cls, forests: tuple[ClosureForest, ClosureForest], levels: npt.ArrayLike
+    ) -> tuple[ImplicitMatrix, ImplicitMatrix]:
+        """Return M by its rows and by its columns, whose levels count from the other end."""
+        level = np.ascontiguousarray(levels, dtype=np.int32)
+        return cls(forests[0], level), cls(forests[1], level.max(initial=0) + np.int32(1) - level)
 
     @property
     def n_levels(self) -> int:
@@ -85,12 +92,6 @@ class ImplicitMatrix:
         )  # fmt: skip
         highest_levels(forest, depth)
         return forest, depth
-
-    def moments(self, values: Float64Array) -> tuple[int, float, float]:
-        """Return the number of pairs, and the sums of their weights and of the squares of these."""
-        ones = np.ones(self.forest.n_nodes)
-        sums = [float(self.times(table, ones).sum()) for table in (values, values**2)]
-        return self.forest.n_pairs, sums[0], sums[1]
 
     def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
         """Return the product of this matrix and a vector."""
@@ -139,18 +140,12 @@ class ImplicitMatrix:
 
 
 def factorize(
-    rows: ClosureForest,
-    columns: ClosureForest,
+    forests: tuple[ClosureForest, ClosureForest],
     levels: npt.ArrayLike,
     table: npt.ArrayLike,
+    options: Options,
     *,
-    n_components: int = 64,
     zero_weight: float = 0.0,
-    regularization: float = 0.01,
-    max_iter: int = 10,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    loop: Loop | None = None,
 ) -> Factorization:
     """Factorize M over the reachable pairs, M never written out.
 
@@ -160,10 +155,8 @@ def factorize(
     + λ (Σ_i |R(i)| ‖s_i‖² + Σ_j |R⁻¹(j)| ‖t_j‖²)
 
     by solving for all rows, then for all columns, in turn, up to `max_iter` times or until the
-    objective hardly falls. No step raises the objective. `rows` and
-    `columns` hold the descendants and ancestors, `table` f(Δ) for Δ = 0, 1, …; `zero_weight` is w0
-    and `regularization` λ. The result does not depend on `n_jobs`. The state is saved to `loop`
-    after an iteration, and resumed from there.
+    objective hardly falls. No step raises the objective. `forests` hold the descendants and the
+    ancestors of every node, `table` f(Δ) for Δ = 0, 1, …; `zero_weight` is w0.
 
     Examples
     --------
@@ -172,34 +165,28 @@ def factorize(
     >>> from atpgraph.hierarchy import levels
     >>> dag = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
     >>> level = levels(dag)
-    >>> fit = factorize(
-    ...     *closure_forests(dag), level, kernel_table("constant", level.max()),
-    ...     n_components=2, random_state=0,
-    ... )
+    >>> options = Options(n_components=2, regularization=0.01, max_iter=10, random_state=0)
+    >>> table = kernel_table("constant", level.max())
+    >>> fit = factorize(closure_forests(dag), level, table, options)
     >>> bool(fit.source[0] @ fit.target[3] > 0.9)
     True
     """
-    whole_number("n_components", n_components)
-    whole_number("max_iter", max_iter)
-    real_number("zero_weight", zero_weight, most=1.0)
-    real_number("regularization", regularization)
-    down = ImplicitMatrix.of_rows(rows, levels)
-    up = ImplicitMatrix.of_columns(columns, levels)
-    values = np.asarray(table, dtype=np.float64)
-    if len(values) < down.n_levels:
-        raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
-    values = values[: max(down.n_levels, 1)]
+    k, penalty, loop = options.n_components, options.regularization, options.loop
+    down, up = ImplicitMatrix.both(forests, levels)
+    values = np.asarray(table, dtype=np.float64)[: max(down.n_levels, 1)]
     coefficients = np.ascontiguousarray(values.astype(_KIND)[:, None])
-    n_pairs, total, square = up.moments(values)  # as the objective comes from the columns
+    # By columns, as the objective is summed.
+    ones, n_pairs = np.ones(len(up.levels)), up.forest.n_pairs
+    total, square = (float(up.times(each, ones).sum()) for each in (values, values**2))
     mean = total / max(n_pairs, 1)
 
-    rng = generator(random_state)
-    S, T = (_first_vectors(rng, n_components, mean, matrix) for matrix in (down, up))
+    rng = generator(options.random_state)
+    S, T = (_first_vectors(rng, k, mean, matrix) for matrix in (down, up))
     tasks = {id(matrix): matrix.tasks(T.shape[1]) for matrix in (down, up)}
     history: list[float] = []
     converged = n_pairs == 0
 
-    with Workers(n_jobs) as pool, stage("factorize", max_iter) as progress:
+    with Workers(options.n_jobs) as pool, stage("factorize", options.max_iter) as progress:
 
         def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
             shared = np.zeros((x.shape[1], x.shape[1]), dtype=_KIND)
@@ -207,32 +194,31 @@ def factorize(
                 # Not by BLAS, where the bytes depend on its number of threads.
                 gram = np.einsum("ij,ik->jk", vectors, vectors, dtype=np.float64)
                 shared += (zero_weight * gram).astype(_KIND)
-            penalty = float(regularization)
-            how = Solve(n_components, shared, 1.0 - zero_weight, penalty, _SWEEPS, _LEAST_GAIN)
+            how = Solve(k, shared, 1.0 - zero_weight, float(penalty), _SWEEPS, _LEAST_GAIN)
 
             def work(task: tuple[int, int]) -> float:
                 return matrix.update(task, coefficients, vectors, x, how)
 
             return sum(pool.map(work, tasks[id(matrix)]))
 
-        kept = None if loop is None else loop.state()
-        if kept is not None:
-            S, T = (np.array(kept[0][name]) for name in ("source", "target"))
-            history, converged = list(kept[1]["history"]), bool(kept[1]["converged"])
+        saved = None if loop is None else loop.state()
+        if saved is not None:
+            S, T = (np.array(saved[0][name]) for name in ("source", "target"))
+            history, converged = list(saved[1]["history"]), bool(saved[1]["converged"])
             progress.advance(len(history))
-        while not converged and len(history) < max_iter:
+        while not converged and len(history) < options.max_iter:
             solve(down, T, S)
             fit = solve(up, S, T)
-            penalty = regularization * float(rows.sizes @ np.einsum("ij,ij->i", S, S, dtype=float))
-            history.append(square + fit + penalty)
+            lengths = float(down.forest.sizes @ np.einsum("ij,ij->i", S, S, dtype=float))
+            history.append(square + fit + penalty * lengths)
             progress.advance()
             if len(history) > 1:
                 converged = history[-2] - history[-1] <= _LEAST_FALL * abs(history[-2])
             if loop is not None:
-                done = converged or len(history) == max_iter
+                done = converged or len(history) == options.max_iter
                 facts = {"history": history, "converged": bool(converged)}
-                loop.keep(lambda: {"source": S, "target": T}, facts, at_once=done)
-    source, target = _balanced(S[:, :n_components], T[:, :n_components])
+                loop.save(lambda: {"source": S, "target": T}, facts, at_once=done)
+    source, target = _balanced(S[:, :k], T[:, :k])
     return Factorization(source, target, np.array(history), len(history))
 
 

@@ -1,4 +1,4 @@
-"""Learn vectors whose scores say whether there is a path: one-sided regression over panels."""
+"""Learn vectors whose scores tell whether there is a path, by one-sided regression over panels."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ from atpgraph.factorization._panel_rows import (
     first_vectors,
     learn_rows,
 )
-from atpgraph.factorization.nnls import Factorization
-from atpgraph.util.arrays import AnyArray, BoolArray, Float32Array, Float64Array, IntArray
-from atpgraph.util.checkpoints import Loop
-from atpgraph.util.checks import real_number
+from atpgraph.factorization.nnls import Factorization, Options
+from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, IntArray
 from atpgraph.util.progress import stage
-from atpgraph.util.random import RandomState, generator, rng_state
+from atpgraph.util.random import generator, rng_state
 from atpgraph.util.threads import Workers
 
 Task = tuple[int, int, int]  # positions from … to, and a seed
@@ -76,6 +74,7 @@ class Descent:
     hard: int = 512
     hard_margin: float = 0.5
     hard_rounds: float = 0.3
+    fits: float = 0.0  # mean loss per path below which a node skips its other passes of a round
     settled: float = 60.0  # sum of squared gradients that a vector of an earlier fit has seen
     # A mean loss per path below which only the last rounds are still to come; 0 for never.
     enough: float = 0.0
@@ -84,15 +83,10 @@ class Descent:
 def fit_panels(
     paths: Paths,
     table: npt.ArrayLike,
+    options: Options,
     *,
-    n_components: int = 128,
-    regularization: float = 1e-4,
-    max_iter: int = 32,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
     descent: Descent | None = None,
     start: Start | None = None,
-    loop: Loop | None = None,
     run: RowMap | None = None,
 ) -> Factorization:
     """Find vectors with ⟨s_u, t_v⟩ ≈ f(Δ) where u reaches v, and below −margin where it does not.
@@ -112,19 +106,16 @@ def fit_panels(
     The first vectors are random. Where many nodes reach many others, the singular vectors of the
     pairs between two panels of landmarks are added (Nyström's method).
 
-    `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ is `regularization`, counted for
-    every pair. From three components on, the last two hold a bias of the source, facing a 1 in the
-    target vector, and a bias of the target, facing a 1 in the source vector. The result does not
-    depend on `n_jobs`. `objective` of the result is the mean loss per path drawn, before it was
-    learned, in each round.
+    `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ counts for every pair. From three
+    components on, the last two hold a bias of the source, facing a 1 in the target vector, and a
+    bias of the target, facing a 1 in the source vector. `objective` of the result is the mean loss
+    per path drawn, before it was learned, in each round.
 
     Parameters
     ----------
     start : Start, optional
         Vectors of an earlier fit to continue from, and the nodes that learn; rows of zeros start at
         random.
-    loop : Loop, optional
-        Where the state is saved after a round, and resumed from.
     run : RowMap, optional
         Runs the rows of half a round; by default threads of this process.
 
@@ -135,29 +126,20 @@ def fit_panels(
     >>> from atpgraph.hierarchy import levels
     >>> dag = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 4], 5)
     >>> paths = collect_paths(dag, levels(dag))
-    >>> fit = fit_panels(paths, kernel_table("log", 3), n_components=8, random_state=0)
+    >>> options = Options(n_components=8, random_state=0)
+    >>> fit = fit_panels(paths, kernel_table("log", 3), options)
     >>> (fit.source[:3] @ fit.target[3:].T > 0).tolist()
     [[True, True], [True, False], [False, True]]
     """
     values = np.ascontiguousarray(table, dtype=np.float64)
-    span = int(paths.levels.max(initial=1))
-    if len(values) < span:
-        raise InputError(f"The kernel table has {len(values)} entries for {span} levels.")
-    bad = np.flatnonzero(values[1:span] <= 0)
+    bad = np.flatnonzero(values[1 : int(paths.levels.max(initial=1))] <= 0)
     if len(bad):
         raise InputError(
             f"The kernel is {values[bad[0] + 1]} at a difference of {bad[0] + 1}; "
             "the score of a path has to be above 0."
         )
-    decay = real_number("regularization", regularization)
-    rng = generator(random_state)
-    with Workers(n_jobs) as workers:
-        learning = _Learning(paths, values, n_components, decay, descent or Descent(), start, run)
-        if start is None:
-            learning.land(workers, rng)
-        else:
-            learning.continue_from(start, rng)
-        return learning.run(workers, rng, max_iter, loop)
+    with Workers(options.n_jobs) as workers:
+        return _Learning(paths, values, options, descent or Descent(), start, workers, run).run()
 
 
 def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
@@ -168,20 +150,22 @@ def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
 
 
 class _Learning:
-    """Vectors being learned, those of one side at a time."""
+    """The vectors being learned, one side at a time."""
 
     def __init__(
         self,
         paths: Paths,
         table: Float64Array,
-        k: int,
-        decay: float,
+        options: Options,
         descent: Descent,
         start: Start | None,
+        workers: Workers,
         run_rows: RowMap | None,
     ) -> None:
-        self.sides, self.levels, self.descent, self.k = paths.sides, paths.levels, descent, k
-        self.decay, self.run_rows = np.float32(decay), run_rows
+        self.sides, self.levels, self.descent = paths.sides, paths.levels, descent
+        self.options, self.start, self.workers, self.run_rows = options, start, workers, run_rows
+        self.rng = generator(options.random_state)
+        k = options.n_components
         self.bias = k - 2 if k >= 3 else -1
         self.free = k - 2 if k >= 3 else k
         # The constants were chosen for the log kernel, with values from 1.3 to 6; others are
@@ -192,32 +176,24 @@ class _Learning:
         self.unit = mean / float(np.clip(mean, 1.0, 4.0))
         self.table = (table / self.unit).astype(np.float32)
         self.margin = descent.margin * self.unit
-        shape = (2, len(self.levels), -(-k // _WIDTH) * _WIDTH)
-        self.source, self.target = np.zeros(shape, dtype=np.float32)
-        self.seen = np.zeros(shape[:2], dtype=np.float32)
+        shape = len(self.levels), -(-k // _WIDTH) * _WIDTH
+        # Of sources and targets, like all pairs below; two arrays, so that one can be freed.
+        self.vectors = [np.zeros(shape, dtype=np.float32) for _ in self.sides]
+        self.seen = np.zeros((2, shape[0]), dtype=np.float32)
         self.sums: list[Float32Array] = []
         self.last: PanelRound | None = None  # its arrays are overwritten
-        self.only: list[BoolArray] = [np.ones(len(self.levels), dtype=np.bool_) for _ in "st"]
-        for at, nodes in enumerate(start[2:] if start else ()):
-            self.only[at][:] = False
-            self.only[at][nodes] = True
+        self.learners: list[Any] = [slice(None)] * 2 if start is None else list(start[2:])
+        self.only = np.zeros((2, len(self.levels)), dtype=np.bool_)
+        for at, nodes in enumerate(self.learners):
+            self.only[at, nodes] = True
 
-    def renewed(
-        self, at: int, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
-    ) -> PanelRound:
-        """Draw what a side learns from."""
-        self.last = self.sides[at].renew(draws, rng, workers, self.last, tilted=tilted)
-        return self.last
-
-    # First vectors
-
-    def land(self, workers: Workers, rng: np.random.Generator) -> None:
-        """Make first vectors: random ones, plus what landmarks say if they say anything."""
-        first = [self.sides[at].renew(1, rng, workers) for at in (0, 1)]
+    def land(self) -> None:
+        """Compute initial vectors: random ones, plus those from landmarks where there are any."""
+        # Panels only, no draws.
+        first = [side.renew(0, self.rng, self.workers) for side in self.sides]
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)
-        vectors = self.source, self.target
-        for at, (drawn, near, known) in enumerate(zip(first, vectors, weights, strict=True)):
+        for at, (drawn, near, known) in enumerate(zip(first, self.vectors, weights, strict=True)):
             base = (-margin - np.float32(mean)) * known.sum(axis=0)
             given = Landmarks(
                 drawn.columns[: len(known)], known, base,
@@ -225,7 +201,7 @@ class _Learning:
             )  # fmt: skip
             side = Side(near, self.only[at], self.levels, self.table)
             work = partial(first_vectors, drawn, given, side, near, self.seen[at])
-            for _ in workers.map(work, _tasks(len(near), rng)):
+            for _ in self.workers.map(work, _tasks(len(near), self.rng)):
                 pass
             if self.bias >= 0:
                 near[:, self.bias + 1 - at] = 1
@@ -240,7 +216,7 @@ class _Learning:
         """
         ahead, behind = first
         rows, columns = (each.columns[: min(each.uniform, _LANDMARKS)] for each in (behind, ahead))
-        width = self.source.shape[1]
+        width = self.vectors[0].shape[1]
         nothing = [np.zeros((0, width), dtype=np.float32)] * 2, 0.0
         if not len(rows) or not len(columns):
             return nothing
@@ -260,15 +236,14 @@ class _Learning:
             side[:, :keep] = vectors[:, :keep] / np.sqrt(values[:keep])
         return weights, mean
 
-    def continue_from(self, start: Start, rng: np.random.Generator) -> None:
+    def continue_from(self, start: Start) -> None:
         """Begin with given vectors, which take small steps; rows of zeros begin at random."""
         free, bias = self.free, self.bias
-        for at, (vectors, given) in enumerate(
-            zip((self.source, self.target), start[:2], strict=True)
-        ):
-            blank = np.flatnonzero(~given[:, :free].any(axis=1))
-            vectors[:, :free] = given[:, :free] * np.float32(self.unit**-0.5)
-            vectors[blank, :free] = rng.uniform(-_NOISE, _NOISE, (len(blank), free))
+        sides = zip(self.vectors, start[:2], start[2:], strict=True)
+        for at, (vectors, given, nodes) in enumerate(sides):
+            blank = nodes[~given[nodes, :free].any(axis=1)]
+            np.multiply(given[:, :free], np.float32(self.unit**-0.5), out=vectors[:, :free])
+            vectors[blank, :free] = self.rng.uniform(-_NOISE, _NOISE, (len(blank), free))
             self.seen[at] = self.descent.settled
             self.seen[at, blank] = 0
             if bias >= 0:
@@ -276,38 +251,37 @@ class _Learning:
                 vectors[:, bias + at] = given[:, bias + at] / np.float32(self.unit)
                 vectors[blank, bias + at] = 0
 
-    # Rounds
-
-    def run(
-        self, workers: Workers, rng: np.random.Generator, rounds: int, loop: Loop | None
-    ) -> Factorization:
+    def run(self) -> Factorization:
         """Learn for a number of rounds, resuming where an earlier run left off."""
+        rounds, loop = self.options.max_iter, self.options.loop
         history: list[float] = []
-        if not any(
-            (side.sizes[only] > 0).any() for side, only in zip(self.sides, self.only, strict=True)
-        ):
+        saved = None if loop is None else loop.state()
+        if saved is not None:
+            history = self.resume(*saved)
+        elif self.start is not None:
+            self.continue_from(self.start)
+        else:
+            self.land()
+        if not any(side.sizes[self.only[at]].any() for at, side in enumerate(self.sides)):
             rounds = 0  # there is nothing to learn from
         most = rounds
         with stage("factorize", rounds) as progress:
-            kept = None if loop is None else loop.state()
-            if kept is not None:
-                history = self.resume(*kept, rng)
-                progress.advance(len(history))
+            progress.advance(len(history))
             while len(history) < (rounds := self.planned(most, history)):
                 averaged = int(self.descent.averaged * rounds)
                 left = rounds - len(history) - 1
                 # Every other round is tilted, the last one is not.
                 hard = self.descent.hard if left < int(self.descent.hard_rounds * rounds) else 0
-                history.append(self.round(left % 2 == 1, hard, workers, rng))
+                history.append(self.round(left % 2 == 1, hard))
                 if averaged > 1 and left < averaged:
                     self.add_to_sums()
                 progress.advance()
                 if loop is not None:
-                    facts = {"history": history, "random": rng_state(rng)}
-                    loop.keep(self.parts, facts, at_once=not left)
-        if self.sums:
-            for vectors, total in zip((self.source, self.target), self.sums, strict=True):
-                np.divide(total, np.float32(int(self.descent.averaged * rounds)), out=vectors)
+                    facts = {"history": history, "random": rng_state(self.rng)}
+                    loop.save(self.parts, facts, at_once=not left)
+        count = np.float32(int(self.descent.averaged * rounds))
+        for at, total in enumerate(self.sums):
+            self.vectors[at][self.learners[at]] = np.divide(total, count, out=total)
         source, target = self.finished()
         return Factorization(source, target, np.array(history), len(history), self.margin)
 
@@ -318,31 +292,24 @@ class _Learning:
             return most
         return min(most, int(np.ceil((low[0] + 1) / (1 - self.descent.hard_rounds))))
 
-    def round(self, tilted: bool, hard: int, workers: Workers, rng: np.random.Generator) -> float:
+    def round(self, tilted: bool, hard: int) -> float:
         """Let the source vectors learn, then the target vectors; return the mean loss per path."""
-        told = np.zeros(2)
+        totals = np.zeros(2)
         how = self.descent
         for at, side in enumerate(self.sides):
             in_round = int(np.minimum(side.sizes[self.only[at]], how.draws).sum())
             if in_round:
-                drawn = self.renewed(at, how.draws, rng, workers, tilted)
-                passes = max(how.passes, -(-how.fewest // in_round))
-                told += self.learn(at, drawn, passes, hard, workers, rng)
-        return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
+                self.last = drawn = side.renew(
+                    how.draws, self.rng, self.workers, self.last, tilted=tilted
+                )
+                totals += self.learn(at, drawn, max(how.passes, -(-how.fewest // in_round)), hard)
+        return float(totals[0]) * self.unit**2 / max(float(totals[1]), 1.0)
 
-    def learn(
-        self,
-        at: int,
-        drawn: PanelRound,
-        passes: int,
-        hard: int,
-        workers: Workers,
-        rng: np.random.Generator,
-    ) -> Float64Array:
+    def learn(self, at: int, drawn: PanelRound, passes: int, hard: int) -> Float64Array:
         """Take steps for all vectors of a side; return the sum of losses and number of paths."""
-        near, far = (self.source, self.target)[:: 1 - 2 * at]
+        near, far = self.vectors[at], self.vectors[1 - at]
         how = self.descent
-        groups = _grouped(drawn, rng)
+        groups = _grouped(drawn, self.rng)
         panel = far[drawn.columns[groups]]
         constant = self.bias + 1 - at if self.bias >= 0 else -1
         squares = np.einsum("ij,ij->i", panel, panel) / np.float32(panel.shape[1])
@@ -352,62 +319,62 @@ class _Learning:
             Side(far, self.only[at], self.levels, self.table),
             Steps(
                 passes, how.draws, how.edges, min(hard, len(groups)), constant,
-                *margins, np.float32(how.clip), np.float32(how.rate), self.decay,
+                *margins, np.float32(how.clip), np.float32(how.rate),
+                np.float32(self.options.regularization),
+                np.float32(2 * how.fits / self.unit**2),
             ),
         )  # fmt: skip
-        tasks = _tasks(len(near), rng)
+        tasks, total = _tasks(len(near), self.rng), np.zeros(2)
         if self.run_rows is None:
-            return np.asarray(sum(workers.map(partial(_learn_here, given), tasks), np.zeros(2)))
-        total = np.zeros(2)
+            return np.asarray(sum(self.workers.map(partial(_learn_here, given), tasks), total))
         for task, found in zip(tasks, self.run_rows(learn_range, tasks, given), strict=True):
             rows = drawn.nodes[task[0] : task[1]]
-            near[rows], self.seen[at][rows], told = found
-            total += told
+            near[rows], self.seen[at][rows], part = found
+            total += part
         return total
 
     def add_to_sums(self) -> None:
         """Add the vectors to the sums that are averaged in the end."""
-        if not self.sums:
-            self.sums = [np.zeros_like(self.source), np.zeros_like(self.target)]
-        for total, vectors in zip(self.sums, (self.source, self.target), strict=True):
-            total += vectors
+        for at, vectors in enumerate(self.vectors):
+            if at < len(self.sums):
+                self.sums[at] += vectors[self.learners[at]]
+            else:
+                self.sums.append(vectors[self.learners[at]].copy())
 
     def parts(self) -> dict[str, AnyArray]:
         """Return the arrays that a later run resumes from."""
         sums = {f"sum{at}": total for at, total in enumerate(self.sums)}
-        return {"source": self.source, "target": self.target, "seen": self.seen} | sums
+        source, target = self.vectors
+        return {"source": source, "target": target, "seen": self.seen} | sums
 
-    def resume(
-        self, parts: dict[str, AnyArray], facts: dict[str, Any], rng: np.random.Generator
-    ) -> list[float]:
+    def resume(self, parts: dict[str, AnyArray], facts: dict[str, Any]) -> list[float]:
         """Restore a saved state; return its losses."""
-        self.source, self.target, self.seen = (
-            np.array(parts[name]) for name in ("source", "target", "seen")
-        )
+        source, target, self.seen = (np.array(parts[name]) for name in ("source", "target", "seen"))
+        self.vectors = [source, target]
         self.sums = [np.array(parts[name]) for name in ("sum0", "sum1") if name in parts]
-        rng.bit_generator.state = facts["random"]
+        self.rng.bit_generator.state = facts["random"]
         return list(facts["history"])
 
-    def finished(self) -> tuple[Float32Array, Float32Array]:
+    def finished(self) -> list[Float32Array]:
         """Return the vectors in the scale of the kernel; a node without any path scores none."""
         self.sums = []
         # Without padding they are not copied: they are most of the memory of large graphs.
-        source, target = (np.ascontiguousarray(x[:, : self.k]) for x in (self.source, self.target))
-        vectors = source, target
+        k = self.options.n_components
+        self.vectors = [np.ascontiguousarray(x[:, :k]) for x in self.vectors]
         without = self.sides[0].sizes == 0, self.levels == 1
-        for side, none in zip(vectors, without, strict=True):
+        for side, none in zip(self.vectors, without, strict=True):
             if self.unit != 1:
                 side[:, : self.free] *= np.float32(np.sqrt(self.unit))
             side[none, : self.free] = 0
         if self.bias >= 0:
-            biases = [side[:, self.bias + at] for at, side in enumerate(vectors)]
+            biases = [side[:, self.bias + at] for at, side in enumerate(self.vectors)]
             for at, bias in enumerate(biases):
                 bias *= np.float32(self.unit)
                 bias[without[at]] = 0
             highest = [max(float(bias.max(initial=0.0)), 0.0) for bias in biases]
             for at, bias in enumerate(biases):
                 bias[without[at]] = -self.margin - highest[1 - at]
-        return vectors
+        return self.vectors
 
 
 def _grouped(drawn: PanelRound, rng: np.random.Generator) -> AnyArray:
@@ -426,14 +393,14 @@ def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Arra
     paths. Nothing that is given is changed, so a task can be repeated elsewhere.
     """
     rows = given.drawn.nodes[task[0] : task[1]]
-    near, seen, told = given.near[rows], given.seen[rows], np.zeros(2)
-    learn_rows(task, given, np.arange(len(rows), dtype=np.int32), near, seen, told)
-    return near, seen, told
+    near, seen, totals = given.near[rows], given.seen[rows], np.zeros(2)
+    learn_rows(task, given, np.arange(len(rows), dtype=np.int32), near, seen, totals)
+    return near, seen, totals
 
 
 def _learn_here(given: HalfRound, task: Task) -> Float64Array:
     """Take steps for a range of positions, in place: no copies of the vectors."""
-    told = np.zeros(2)
+    totals = np.zeros(2)
     rows = given.drawn.nodes[task[0] : task[1]]
-    learn_rows(task, given, rows, given.near, given.seen, told)
-    return told
+    learn_rows(task, given, rows, given.near, given.seen, totals)
+    return totals

@@ -1,4 +1,4 @@
-"""How an edge list is laid out: separator, header, and which columns hold the edge."""
+"""Detect the layout of an edge list: separator, header, and the columns that hold the edges."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _NAMES = (
     ("subject", "object"),
 )
 
+OPTIONS = "with source and target (--source and --target), by name or by number"
 Column = str | int  # a name, or a number counted from 1
 
 
 class ColumnOptions(NamedTuple):
-    """The columns that the user asks for; None where the table is to decide.
+    """The columns that the user named; None for those to detect.
 
     `weight` is False to ignore weights and True to insist on them.
     """
@@ -38,17 +39,18 @@ class ColumnOptions(NamedTuple):
     target: Column | None = None
     weight: Column | bool | None = None
     type: Column | None = None
+    remedy: str = OPTIONS  # how to name the edges, for errors
 
     @property
     def names(self) -> list[str]:
         """The columns that are asked for by name."""
-        return [column for column in self if isinstance(column, str)]
+        return [column for column in self[:4] if isinstance(column, str)]
 
     def check(self) -> None:
         """Raise an InputError for options that no table can fulfil."""
         if (self.source is None) != (self.target is None):
             raise InputError(f"Name both columns of the edges, {OPTIONS}.")
-        for name, column in zip(self._fields, self, strict=True):
+        for name, column in zip(self._fields[:4], self[:4], strict=True):
             if column is None or isinstance(column, str) or (name == "weight" and column is False):
                 continue
             if not isinstance(column, int) or column < 1:
@@ -58,7 +60,7 @@ class ColumnOptions(NamedTuple):
 
 
 class TextOptions(NamedTuple):
-    """How the user says that a text is laid out; None where its first lines decide."""
+    """The layout of a text as the user gave it; None for what its first lines decide."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -72,7 +74,6 @@ class TextOptions(NamedTuple):
             raise InputError(f"Comments begin with an ASCII character, not with {self.comments!r}.")
 
 
-OPTIONS = "with source and target (--source and --target), by name or by number"
 ANY = ColumnOptions()
 
 
@@ -140,12 +141,12 @@ def _place(names: Sequence[str], column: Column | bool | None) -> int:
     return list(names).index(column)
 
 
-def ambiguous(what: str, names: Sequence[str], remedy: str = OPTIONS) -> InputError:
+def ambiguous(what: str, names: Sequence[str], options: ColumnOptions) -> InputError:
     """Return the error for a table whose columns do not say which of them are the edges."""
     shown = ", ".join(repr(name[:40]) for name in names[:6]) + ", …" * (len(names) > 6)
     return InputError(
         f"{what} has the columns {shown}, and nothing says which two are the edges; name them "
-        f"{remedy}."
+        f"{options.remedy}."
     )
 
 
@@ -167,7 +168,7 @@ def are_words(ids: Iterable[str]) -> bool:
 
 
 def check_delimiter(delimiter: str | None) -> None:
-    """Refuse what cannot separate fields."""
+    """Raise an InputError for a delimiter that cannot separate fields."""
     if delimiter is not None and (
         len(delimiter) != 1
         or not delimiter.isascii()

@@ -38,7 +38,8 @@ class IntegerLookup:
         bits = max((2 * n).bit_length(), 1)  # at most half full
         self._shift = np.uint64(64 - bits)
         self._slots = np.full((1 << bits, 2), -1, dtype=np.int64)  # a label and its place
-        _fill(labels, self._shift, self._slots)
+        entries = np.stack([labels, np.arange(n)], axis=1)
+        insert(entries, self._slots, _GOLDEN, self._shift)
 
     def find(self, labels: Int64Array) -> Int64Array:
         """Return the position of each label, −1 where it is unknown."""
@@ -58,12 +59,18 @@ def _find_dense(labels: Any, low: int, places: Any, found: Any) -> None:
 
 
 @kernel
-def _fill(labels: Any, shift: Any, slots: Any) -> None:
-    for i in range(len(labels)):
-        at = np.int64((np.uint64(labels[i]) * _GOLDEN) >> shift)
-        while slots[at, 1] >= 0:
-            at = (at + 1) & (len(slots) - 1)
-        slots[at, 0], slots[at, 1] = labels[i], i
+def insert(entries: Any, slots: Any, multiplier: Any, shift: Any) -> None:
+    """Put entries, a key and a value from 0 each, into a table whose free slots have the value −1.
+
+    The place of a key is given by the highest bits of its product with an odd multiplier.
+    """
+    last = len(slots) - 1
+    for i in range(len(entries)):
+        if entries[i, 1] >= 0:
+            at = np.int64((np.uint64(entries[i, 0]) * multiplier) >> shift)
+            while slots[at, 1] >= 0:
+                at = (at + 1) & last
+            slots[at, 0], slots[at, 1] = entries[i, 0], entries[i, 1]
 
 
 @kernel

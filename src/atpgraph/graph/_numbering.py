@@ -2,13 +2,14 @@
 
 One hash table serves all ids: those of at most eight bytes, nearly all of them in practice, are
 their own key, so that one look into memory finds a number; longer ones are compared byte by byte.
-Integers that come in binary are strings of eight bytes. Whether text stands for integers is decided
-at the end: an integer counts only if it is written the usual way, so equal numbers are equal bytes.
+Whether text stands for integers is decided at the end: an integer counts only if it is written the
+usual way, so equal numbers are equal bytes.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atpgraph.errors import BudgetError
-from atpgraph.graph.digraph import DiGraph, factorize
+from atpgraph.graph._lookup import insert
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -35,7 +37,7 @@ _FULL = 0.7  # share of a table that may be taken
 _FEW = 1 << 16  # up to here tables grow fourfold, then they double
 _STRING_BYTES = 64  # of a Python string and the reference to it, beside its characters
 _PROBED = 1000  # strings that say whether all are likely to be integers
-# What sorting takes: both ends of an edge as they come and sorted, and the weights likewise.
+# Memory of sorting: both ends of each edge before and after it, and the weights likewise.
 _BYTES_PER_EDGE, _BYTES_PER_WEIGHT, _BYTES_PER_NODE = 16, 24, 24
 _LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
 
@@ -110,7 +112,7 @@ class Numbering:
             old, factor = self._slots, 4 if len(self._slots) < _FEW else 2
             self._slots = np.full((factor * len(old), 2), -1, dtype=np.int64)
             shift = np.uint64(65 - len(self._slots).bit_length())
-            _refill(old, self._slots, np.uint64(self._key[0]), shift)
+            insert(old, self._slots, np.uint64(self._key[0]), shift)
             more = int(_FULL * len(self._slots)) - len(self._ends)
             self._ends = np.concatenate([self._ends, np.zeros(more, dtype=np.int64)])
         if self._ends[self._known] + size > len(self._arena):
@@ -123,10 +125,6 @@ class Numbering:
         values, plain = np.zeros(count, np.int64), np.zeros(count, np.bool_)
         _parse_integers(self._arena, self._ends, values, plain)
         return values, plain
-
-    def binary(self) -> Int64Array:
-        """Return the integers whose bytes the strings are."""
-        return self._arena[: 8 * len(self)].view(np.int64).copy()
 
     def labels(self) -> AnyArray:
         """Return the strings by number."""
@@ -142,25 +140,42 @@ class Numbering:
         return names
 
 
+class EdgeRows(NamedTuple):
+    """Edges in the order of their file or table, repeats included."""
+
+    ends: Int32Array  # two node indices for each edge
+    labels: AnyArray
+    weights: Float64Array | None = None
+    types: IntArray | None = None  # positions in the names
+    type_names: Sequence[str] = ()
+
+    def pairs(self) -> tuple[AnyArray, AnyArray]:
+        """Return the labels of sources and targets."""
+        return self.labels[self.ends[:, 0]], self.labels[self.ends[:, 1]]
+
+    def graph(self) -> DiGraph:
+        """Return the edges as a graph."""
+        checkpoint()
+        u, v = self.ends.T
+        graph = DiGraph.from_codes(u, v, self.labels, self.weights)
+        return graph if self.types is None else graph.with_types(u, v, self.types, self.type_names)
+
+
+def check_budget(what: Path | str, need: int, budget: int) -> None:
+    """Raise a BudgetError if reading something takes more than the budget."""
+    budget = max(budget, _LEAST)
+    if need > budget:
+        raise BudgetError(
+            f"{what} needs at least {human_bytes(need)} to be read, and the budget is "
+            f"{human_bytes(budget)}; raise memory."
+        )
+
+
 class EdgeCollector:
-    """All edges read so far, as node indices in the order of the file.
+    """The edges of a text read so far, within a budget of so many bytes."""
 
-    Parameters
-    ----------
-    path : Path or str
-        What is read, for messages.
-    budget : int
-        Bytes that reading may take; more is a :class:`BudgetError`.
-
-    Attributes
-    ----------
-    ids : str
-        What the strings are: ``"text"``, which becomes integers if all of it can, ``"names"``,
-        ``"binary"`` integers, or ``"mixed"``, integers marked with an i and names with a t.
-    """
-
-    def __init__(self, path: Path | str, budget: int) -> None:
-        self.path, self.budget, self.ids = path, max(budget, _LEAST), "text"
+    def __init__(self, path: Path, budget: int) -> None:
+        self.path, self.budget = path, budget
         self.numbering, self._type_names = Numbering(), Numbering()
         self.n_rows = 0
         self.pieces: list[Int32Array] = []
@@ -188,46 +203,22 @@ class EdgeCollector:
             each += 36  # codes, rows and their places in the graph
         nodes = self.numbering.nbytes + _BYTES_PER_NODE * len(self.numbering)
         need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
-        if need > self.budget:
-            raise BudgetError(
-                f"{self.path} needs at least {human_bytes(need)} to be read, and the budget is "
-                f"{human_bytes(self.budget)}; raise memory."
-            )
+        check_budget(self.path, need, self.budget)
 
-    def labels(self) -> AnyArray:
-        """Return the labels of the nodes by number."""
-        if self.ids == "binary":
-            return self.numbering.binary()
-        if self.ids == "text":
-            values, plain = self.numbering.integers()
-            if plain.all():
-                return values
-        labels = self.numbering.labels()
-        if self.ids == "mixed":
-            labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
-        return labels
-
-    def pairs(self) -> tuple[AnyArray, AnyArray]:
-        """Return the labels of sources and targets in the order of the file, repeats included."""
-        codes, labels = np.concatenate(self.pieces), self.labels()
-        return labels[codes[:, 0]], labels[codes[:, 1]]
-
-    def graph(self) -> DiGraph:
-        """Return the edges as a graph; the collector is empty afterwards."""
-        labels = self.labels()
-        del self.numbering
-        ends, weights = np.concatenate(self.pieces), None
+    def rows(self) -> EdgeRows:
+        """Return all edges; the collector is empty afterwards."""
+        labels, plain = self.numbering.integers()
+        if not plain.all():
+            labels = self.numbering.labels()
+        rows = EdgeRows(np.concatenate(self.pieces), labels)
         self.pieces.clear()
-        checkpoint()
         if self.weights:
-            weights = np.concatenate(self.weights)
+            rows = rows._replace(weights=np.concatenate(self.weights))
             self.weights.clear()
-        graph = DiGraph.from_codes(ends[:, 0], ends[:, 1], labels, weights)
         if not self._types:
-            return graph
-        codes, used = factorize(np.concatenate(self._types))
-        names = self._type_names.labels()[used].tolist()
-        return graph.with_types(ends[:, 0], ends[:, 1], codes, names)
+            return rows
+        types = np.concatenate(self._types)
+        return rows._replace(types=types, type_names=self._type_names.labels().tolist())
 
 
 @kernel
@@ -303,18 +294,6 @@ def _same(data: Any, start: Any, end: Any, arena: Any, first: Any, stop: Any) ->
     while k < end - start and data[start + k] == arena[first + k]:
         k += 1
     return k == end - start
-
-
-@kernel
-def _refill(table: Any, larger: Any, multiplier: Any, shift: Any) -> None:
-    """Move the entries of a table into an empty one."""
-    last = len(larger) - 1
-    for i in range(len(table)):
-        if table[i, 1] >= 0:
-            place = np.int64((np.uint64(table[i, 0]) * multiplier) >> shift)
-            while larger[place, 1] >= 0:
-                place = (place + 1) & last
-            larger[place, 0], larger[place, 1] = table[i, 0], table[i, 1]
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 from atpgraph.util.arrays import BoolArray, ByteArray, Int64Array
 from atpgraph.util.jit import kernel
 
-OK, FEW_FIELDS, OPEN_QUOTE, AFTER_QUOTE, EMPTY_ID, NOT_TEXT, LONG = range(7)
+OK, FEW_FIELDS, OPEN_QUOTE, AFTER_QUOTE, EMPTY_ID = range(5)
 
 _TAB, _LF, _CR, _SPACE, _QUOTE = 9, 10, 13, 32, 34
 
@@ -17,30 +17,14 @@ _OTHER, _BLANK, _DELIMITER, _END = range(4)
 
 
 class Layout(NamedTuple):
-    """How the lines are to be read.
+    """How to read the lines."""
 
-    Attributes
-    ----------
-    classes : uint8 array of 256
-        What each byte does: part of a field, blank, delimiter, or end of the line.
-    stop : int
-        The lowest class that ends a field: without a delimiter a blank does.
-    comment : bool array of 256
-        Bytes that make a line a comment when they come first.
-    quotes : bool
-        Whether a field that begins with a double quote runs to the next single one.
-    slots : int64 array
-        For each field up to the last wanted one its place among the spans, −1 for none.
-    needed : int
-        The least number of fields that have both ends of an edge.
-    """
-
-    classes: ByteArray
-    stop: int
-    comment: BoolArray
-    quotes: bool
-    slots: Int64Array
-    needed: int
+    classes: ByteArray  # of each byte: part of a field, blank, delimiter, or end of the line
+    stop: int  # the lowest class that ends a field: without a delimiter a blank does
+    comment: BoolArray  # bytes that make a line a comment when they come first
+    quotes: bool  # whether a field that begins with a double quote runs to the next single one
+    slots: Int64Array  # of each field up to the last wanted one: its place among the spans, or −1
+    needed: int  # the least number of fields that have both ends of an edge
 
     @classmethod
     def of(cls, delimiter: str, quotes: bool, comments: str, columns: Any) -> Layout:

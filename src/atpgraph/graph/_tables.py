@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.graph._dialect import OPTIONS, ColumnOptions, Columns, ambiguous, choose_columns
-from atpgraph.graph._numbering import EdgeCollector
-from atpgraph.util.arrays import ByteArray, Float64Array, Int64Array
+from atpgraph.graph._dialect import ColumnOptions, Columns, ambiguous, choose_columns
+from atpgraph.graph._numbering import EdgeRows, check_budget
+from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array
 from atpgraph.util.threads import checkpoint
 
 _BATCH = 1 << 18  # rows
+_BYTES_PER_ROW = 48  # of codes and of sorting, weights included
+_BYTES_PER_LABEL = 100
 
 
-def collect_parquet(
-    path: Path, edges: EdgeCollector, options: ColumnOptions, remedy: str = OPTIONS
-) -> None:
+def parquet_rows(path: Path, budget: int, options: ColumnOptions) -> EdgeRows:
     """Read the edges of a Parquet file, in batches."""
     pa = _pyarrow("Reading Parquet")
     import pyarrow.parquet as pq
@@ -29,15 +28,15 @@ def collect_parquet(
         raise InputError(f"{path} is Parquet, which is read from a file; name one.")
     try:
         with pq.ParquetFile(path) as file:
-            table = _Table(str(path), file.schema_arrow, edges, options, remedy)
+            table = _Table(str(path), file.schema_arrow, options)
             batches = file.iter_batches(_BATCH, columns=table.wanted, use_threads=False)
-            table.collect(batches, file.metadata.num_rows)
+            return table.rows(batches, budget, file.metadata.num_rows)
     except (pa.ArrowException, OSError) as error:
         why = " ".join(str(error).split())[:200]
         raise InputError(f"{path} is damaged or not a Parquet file ({why}).") from None
 
 
-def collect_stream(obj: Any, edges: EdgeCollector, options: ColumnOptions) -> None:
+def stream_rows(obj: Any, budget: int, options: ColumnOptions) -> EdgeRows:
     """Read the edges of an object with ``__arrow_c_stream__``, such as a DuckDB relation."""
     pa = _pyarrow(f"Reading a {type(obj).__name__}")
     if getattr(obj, "ndim", 2) != 2:
@@ -50,7 +49,7 @@ def collect_stream(obj: Any, edges: EdgeCollector, options: ColumnOptions) -> No
         if "non-struct" not in str(error):
             raise
         raise _not_a_table(obj) from None
-    _Table("The table", reader.schema, edges, options).collect(reader)
+    return _Table("The table", reader.schema, options).rows(reader, budget)
 
 
 def _not_a_table(obj: Any) -> InputError:
@@ -60,22 +59,21 @@ def _not_a_table(obj: Any) -> InputError:
     )
 
 
-def choose_table_columns(
-    what: str, names: Sequence[str], options: ColumnOptions, remedy: str = OPTIONS
-) -> Columns:
+def choose_table_columns(what: str, names: Sequence[str], options: ColumnOptions) -> Columns:
     """Return the columns of a table with names, or raise the error that asks for them."""
     if len(names) < 2:
         count = "one column" if names else "no columns"
         raise InputError(f"{what} has {count}; give one of sources and one of targets.")
     columns = choose_columns(names, options)
     if not columns.sure:
-        raise ambiguous(what, names, remedy)
+        raise ambiguous(what, names, options)
     return columns
 
 
 def _pyarrow(what: str) -> Any:
     try:
         import pyarrow
+        import pyarrow.compute  # an attribute from now on
     except ImportError:
         raise MissingDependencyError("pyarrow", "parquet", what) from None
     return pyarrow
@@ -84,30 +82,23 @@ def _pyarrow(what: str) -> Any:
 class _Table:
     """The columns of a table that hold its edges, and how to read them.
 
-    Attributes
-    ----------
-    wanted : list of str
-        Names of the columns to read: source, target, and weight and type if there are any.
+    `wanted` has the names of the columns to read: source, target, and weight and type if there are
+    any.
     """
 
-    def __init__(
-        self, what: str, schema: Any, edges: EdgeCollector, options: ColumnOptions,
-        remedy: str = OPTIONS,
-    ) -> None:  # fmt: skip
-        self.what, self.edges = what, edges
-        names = schema.names
-        self.columns = choose_table_columns(what, names, options, remedy)
+    def __init__(self, what: str, schema: Any, options: ColumnOptions) -> None:
+        self.pa = _pyarrow("Reading a table")
+        self.what, names = what, schema.names
+        self.columns = choose_table_columns(what, names, options)
         places = [at for at in self.columns[:4] if at >= 0]
         self.wanted = [names[at] for at in places]
         for name in self.wanted:
             if names.count(name) > 1:
                 raise InputError(f"{what} has two columns called {name!r}; rename one of them.")
         self.are_texts = [self._is_text(schema.field(at)) for at in places[:2]]
-        edges.ids = "names" if all(self.are_texts) else "mixed" if any(self.are_texts) else "binary"
 
     def _is_text(self, field: Any) -> bool:
-        import pyarrow.types as is_a
-
+        is_a = self.pa.types
         kind = field.type.value_type if is_a.is_dictionary(field.type) else field.type
         if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind):
             return True
@@ -118,104 +109,107 @@ class _Table:
             f"{self.what} has {field.type} in {field.name!r}; ids of nodes are integers or text."
         )
 
-    def collect(self, batches: Iterable[Any], total: int | None = None) -> None:
-        """Add the edges of all batches; `total` is the number of rows, if it is known."""
-        import pyarrow as pa
-
+    def rows(self, batches: Iterable[Any], budget: int, total: int | None = None) -> EdgeRows:
+        """Return the edges of all batches; `total` is the number of rows, if it is known."""
+        pa, parts, count, held = self.pa, [], 0, 0
         for batch in batches:
             checkpoint()
-            self._add(pa.Table.from_batches([batch]).select(self.wanted))
-            done = 1.0 if total is None else self.edges.n_rows / max(total, 1)
+            parts.append(batch.select(self.wanted))
+            count += len(batch)
             try:
-                size = batch.nbytes
+                held += parts[-1].nbytes
             except pa.ArrowTypeError:  # views of strings, in older releases
-                size = batch.get_total_buffer_size()
-            self.edges.check(4 * size, done)
-        if not self.edges.n_rows:
+                held += parts[-1].get_total_buffer_size()
+            need = (held + _BYTES_PER_ROW * count) * (total or count) // max(count, 1)
+            check_budget(self.what, need, budget)
+        if not count:
             raise InputError(f"{self.what} has no edges; give a table with one edge per row.")
-
-    def _add(self, table: Any) -> None:
-        for name, column in zip(table.column_names, table.columns, strict=True):
+        table = pa.Table.from_batches(parts)
+        for name, column in zip(self.wanted, table.columns, strict=True):
             if column.null_count:
                 raise self._error(column.is_null().to_numpy(), f"has no {name!r}; drop such rows")
-        sides = [self._ids(table, side, is_text) for side, is_text in enumerate(self.are_texts)]
+        weights = types = None
+        names: Any = ()
+        if self.columns.weight >= 0:
+            weights = self._weights(table.column(2))
         if self.columns.type >= 0:
-            sides.append(self._texts(table.column(len(self.wanted) - 1), self.wanted[-1]))
-        before = np.cumsum([0, *(len(data) for data, _ in sides)])
-        spans = [
-            end
-            for (_, ends), start in zip(sides, before, strict=False)
-            for end in (ends[:-1] + start, ends[1:] + start)
+            types, names = self._encoded(self._texts(table, self.wanted[-1]).chunks)
+        sides = [
+            self._texts(table, name) if is_text else self._integers(table, name)
+            for name, is_text in zip(self.wanted, self.are_texts, strict=False)
         ]
-        weights = self._weights(table.column(2)) if self.columns.weight >= 0 else None
-        self.edges.add(
-            np.concatenate([data for data, _ in sides]), np.stack(spans, axis=1), weights
-        )
+        mixed = self.are_texts[0] != self.are_texts[1]
+        if mixed:  # 7 and "7" are different nodes: i7 and t7
+            kind = pa.large_string()
+            marks = (pa.scalar("t" if is_text else "i", kind) for is_text in self.are_texts)
+            sides = [
+                pa.compute.binary_join_element_wise(mark, side.cast(kind), pa.scalar("", kind))
+                for mark, side in zip(marks, sides, strict=True)
+            ]
+        codes, labels = self._encoded([chunk for side in sides for chunk in side.chunks])
+        del parts, table, sides, batch  # a large table takes more than its edges
+        check_budget(self.what, need + _BYTES_PER_LABEL * len(labels), budget)
+        if mixed:
+            labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
+        # Number the nodes in the order of the rows, source before target.
+        ends = codes.reshape(2, -1).T
+        seen = np.empty(len(labels), dtype=np.int64)
+        for start in reversed(range(0, count, _BATCH)):
+            some = ends[start : start + _BATCH].reshape(-1)
+            seen[some[::-1]] = np.arange(2 * start, 2 * start + len(some))[::-1]
+        order = np.argsort(seen)
+        number = np.empty(len(labels), dtype=np.int32)
+        number[order] = np.arange(len(labels), dtype=np.int32)
+        return EdgeRows(number[ends], labels[order], weights, types, list(names))
 
-    def _ids(self, table: Any, side: int, is_text: bool) -> tuple[ByteArray, Int64Array]:
-        """Return the bytes of one end of the edges, and where each of them ends, from 0 on."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+    def _encoded(self, chunks: list[Any]) -> tuple[Int32Array, AnyArray]:
+        """Return the position of each value among the distinct ones, and these."""
+        encoded = self.pa.chunked_array(chunks).dictionary_encode()
+        codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+        values = encoded.chunk(0).dictionary
+        if self.pa.types.is_integer(values.type):
+            return codes, values.to_numpy()
+        return codes, np.array(values.to_pylist(), dtype=object)
 
-        column, name = table.column(side), self.wanted[side]
-        if is_text:
-            found = self._texts(column, name)
-            if self.edges.ids == "names":
-                return found
-        else:
-            column = self._integers(column, name)
-            if self.edges.ids == "binary":
-                values = np.ascontiguousarray(column.to_numpy())
-                return values.view(np.uint8), 8 * np.arange(len(values) + 1)
-        mark = pa.scalar("t" if is_text else "i", pa.large_string())
-        marked = pc.binary_join_element_wise(
-            mark, _strings(column), pa.scalar("", pa.large_string())
-        )
-        return self._texts(marked, name)
-
-    def _integers(self, column: Any, name: str) -> Any:
-        import pyarrow as pa
-
+    def _integers(self, table: Any, name: str) -> Any:
+        column = table.column(name)
         try:
-            if pa.types.is_floating(column.type):  # NaN is what pandas has for a missing number
-                values = column.to_numpy()
-                if np.isnan(values).any():
-                    raise self._error(np.isnan(values), f"has no {name!r}; drop such rows")
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
+            if self.pa.types.is_floating(column.type):
+                # NaN is what pandas has for a missing number.
+                missing = np.isnan(column.to_numpy())
+                if missing.any():
+                    raise self._error(missing, f"has no {name!r}; drop such rows")
+            return column.cast(self.pa.int64())
+        except self.pa.ArrowInvalid:
             raise InputError(
                 f"{self.what} has {column.type} in {name!r} that are not all integers of 64 bits; "
                 "store ids as text."
             ) from None
 
-    def _texts(self, column: Any, name: str) -> tuple[ByteArray, Int64Array]:
-        """Return all bytes of a column of strings, and where each string ends, from 0 on."""
-        import pyarrow as pa
-
-        strings = _strings(column).combine_chunks()
-        if isinstance(strings, pa.ChunkedArray):  # what an empty column, and older releases, give
-            strings = pa.concat_arrays(strings.chunks)
-        _, offsets, content = strings.buffers()
-        ends = np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)
-        text = np.frombuffer(content or b"", dtype=np.uint8)[ends[0] : ends[-1]]
-        ends = ends - ends[0]
-        if (ends[1:] == ends[:-1]).any():
-            empty = ends[1:] == ends[:-1]
+    def _texts(self, table: Any, name: str) -> Any:
+        """Return a column as strings, each of which must be UTF-8 with something in it."""
+        column = table.column(name)
+        try:
+            column = column.cast(self.pa.large_string())
+        except self.pa.ArrowNotImplementedError:  # views, in older releases
+            column = self.pa.chunked_array(
+                [self.pa.array(column.to_pylist(), self.pa.large_string())]
+            )
+        empty = self.pa.compute.binary_length(column).to_numpy() == 0
+        if empty.any():
             raise self._error(empty, f"has nothing in {name!r}; fill it in or drop such rows")
         try:
-            strings.validate(full=True)  # Parquet does not promise that strings are UTF-8
-        except pa.ArrowInvalid:
-            raw = [text[start:end].tobytes() for start, end in pairwise(ends)]
+            column.validate(full=True)  # Parquet does not promise that strings are UTF-8
+        except self.pa.ArrowInvalid:
+            raw = column.cast(self.pa.large_binary()).to_pylist()
             bad = [string.decode(errors="ignore").encode() != string for string in raw]
             raise self._error(bad, f"has bytes in {name!r} that are not UTF-8 text") from None
-        return text, ends
+        return column
 
     def _weights(self, column: Any) -> Float64Array:
-        import pyarrow as pa
-
         try:
-            values = np.asarray(column.cast(pa.float64()).to_numpy())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            values = np.asarray(column.cast(self.pa.float64()).to_numpy())
+        except (self.pa.ArrowInvalid, self.pa.ArrowNotImplementedError) as error:
             raise InputError(f"{self.what} has weights that are not numbers: {error}.") from None
         bad = ~np.isfinite(values)
         if bad.any():
@@ -224,16 +218,5 @@ class _Table:
         return values
 
     def _error(self, bad: Any, problem: str) -> InputError:
-        row = self.edges.n_rows + int(np.argmax(bad))
         what = self.what if self.what[0] != "T" else "the table"
-        return InputError(f"Row {row} of {what} {problem}.")
-
-
-def _strings(column: Any) -> Any:
-    """Return a column as strings of any length."""
-    import pyarrow as pa
-
-    try:
-        return column.cast(pa.large_string())
-    except pa.ArrowNotImplementedError:  # views, in older releases
-        return pa.chunked_array([pa.array(column.to_pylist(), pa.large_string())])
+        return InputError(f"Row {int(np.argmax(bad))} of {what} {problem}.")

@@ -14,7 +14,6 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._dialect import (
-    OPTIONS,
     PROBE,
     ColumnOptions,
     Columns,
@@ -27,7 +26,7 @@ from atpgraph.graph._dialect import (
     is_integer,
     sample_rows,
 )
-from atpgraph.graph._numbering import EdgeCollector
+from atpgraph.graph._numbering import EdgeCollector, EdgeRows
 from atpgraph.graph._source import Source
 from atpgraph.util.arrays import Float64Array, Int32Array
 from atpgraph.util.threads import Workers, result_of
@@ -39,46 +38,40 @@ BLOCK = 1 << 22  # bytes read at a time
 LEAST_BLOCK = 1 << 16
 _AT_ONCE = 256  # blocks that the budget has to have room for
 _LONGEST = 1 << 26  # bytes of a record; positions in a piece are 32 bits
+_TOO_LONG = f"a line of more than {_LONGEST >> 20} MiB; give one edge per line"
 _BYTES_PER_BYTE = 6  # what a byte of a piece takes while it is scanned, at a dozen bytes a line
 _WEIGHT = "weight=, --weight"
 _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 
 
 class _Piece(NamedTuple):
-    """What the scan found in a piece of the text; see :func:`_scan.scan`.
+    """What a piece of the text holds up to the first problem.
 
-    `weights` is None if they are not wanted, `odd` the first row without a finite one, −1 if all
-    have one.
+    `problem` and `where` are empty and 0 without one; `position` is where the first record begins
+    that was left for the next piece.
     """
 
     data: bytearray
     spans: Int32Array
     weights: Float64Array | None
-    odd: int
-    problem: int
+    problem: str
     where: int
-    fields: int
     position: int
 
 
 class TextReader:
-    """One text on its way to a graph.
+    """Read a text into a graph.
 
-    What the columns are, and whether the first row names them, is decided from a sample: the first
-    64 KiB. Everything after that has to agree.
+    The columns, and whether the first row names them, are decided from a sample, the first 64 KiB;
+    the rest of the text must agree.
     """
 
     def __init__(
-        self,
-        source: Source,
-        edges: EdgeCollector,
-        options: ColumnOptions,
-        text: TextOptions,
-        remedy: str = OPTIONS,
+        self, source: Source, budget: int, options: ColumnOptions, text: TextOptions
     ) -> None:
-        self.path, self.source, self.edges = source.path, source, edges
-        self.options, self.remedy = options, remedy
-        self.block = max(LEAST_BLOCK, min(BLOCK, edges.budget // _AT_ONCE))
+        self.path, self.source, self.edges = source.path, source, EdgeCollector(source.path, budget)
+        self.options = options
+        self.block = max(LEAST_BLOCK, min(BLOCK, budget // _AT_ONCE))
         self.blocks = source.blocks(self.block)
         beginning, self.start = self._beginning(text.comments)
         sample = bytes(beginning[self.start : self.start + PROBE]).decode(errors="replace")
@@ -92,8 +85,7 @@ class TextReader:
         if self.has_header:
             self.start += len(sample[:end].encode())
         self.layout = _scan.Layout.of(self.delimiter, text.quotes, text.comments, self.columns[:4])
-        cuts = range(0, len(beginning), self.block)
-        self.blocks = chain((bytes(beginning[at : at + self.block]) for at in cuts), self.blocks)
+        self.blocks = chain([bytes(beginning)], self.blocks)
 
     def _choose(self, rows: list[list[str]], header: bool | None) -> tuple[bool, Columns]:
         """Return whether there is a header, and the columns to read."""
@@ -115,7 +107,7 @@ class TextReader:
         if not header:
             columns = choose_columns([""] * len(names), options)
         elif not columns.sure:
-            raise ambiguous(str(self.path), names, self.remedy)
+            raise ambiguous(str(self.path), names, options)
         # The third of columns without names is a weight if it holds numbers. It is looked at even
         # if weights are to be ignored: words make it a column that could as well be an edge's.
         third = columns.weight < 0 and columns[:2] == (0, 1) and columns.type != 2
@@ -130,7 +122,7 @@ class TextReader:
             attributes = names[2:3] and names[2].startswith("{")  # NetworkX writes them
             plain = all(is_integer(x) for row in body for x in row[:2])
             if len(names) > 2 and not (columns.sure or attributes or plain):
-                raise ambiguous(str(self.path), names, self.remedy)
+                raise ambiguous(str(self.path), names, options)
         if options.weight is True and weight < 0:
             raise InputError(f"{self.path} has no column of weights; name one ({_WEIGHT}).")
         return header, columns._replace(weight=-1 if options.weight is False else weight)
@@ -147,7 +139,7 @@ class TextReader:
         weighted = 0 <= weight < len(names) and not _is_number(names, weight)
         found = not any(is_text) or (weighted and all(_is_number(row, weight) for row in later))
         if found and not (columns.sure or all(is_text)):
-            raise ambiguous(str(self.path), names, self.remedy)
+            raise ambiguous(str(self.path), names, self.options)
         return found
 
     def _beginning(self, comments: str) -> tuple[bytearray, int]:
@@ -163,7 +155,8 @@ class TextReader:
                 text += block
                 if b"\0" in block and not text.startswith(_UTF16):
                     # No need to look for the end of the first line: /dev/zero has none.
-                    raise self._not_text(text, text.index(b"\0"))
+                    where = text.index(b"\0")
+                    raise self._error(0, text, where, _not_text(text, where))
             bom = len(_BOM) if text.startswith(_BOM) else 0
             start = first_record(text, bom, comments)
             if len(text) - start > PROBE:
@@ -174,7 +167,7 @@ class TextReader:
             raise InputError(f"{self.path} is UTF-16 text; save it as UTF-8.")
         where = _bad_byte(text if not more else text[: text.rfind(b"\n") + 1])
         if where >= 0:
-            raise self._not_text(text, where)
+            raise self._error(0, text, where, _not_text(text, where))
         if start == len(text):
             raise InputError(
                 f"{self.path} has no edges"
@@ -183,21 +176,16 @@ class TextReader:
             )
         return text, start
 
-    def collect(self) -> None:
+    def rows(self) -> EdgeRows:
         """Read all edges."""
         done = line = 0
         ends = [0, 1, 2, 3] + [6, 7] * (self.columns.type >= 0)
         for piece in self._pieces():
-            if self.columns.type >= 0 and (piece.spans[:, 6] < 0).any():
-                row = int((piece.spans[:, 6] < 0).argmax())
-                raise self._error(piece, line, row, "the edge has no type; add one")
-            if piece.odd >= 0:
-                raise self._odd_weight(piece, line)
+            if piece.problem:
+                raise self._error(line, piece.data, piece.where, piece.problem)
             if len(piece.spans):
                 data = np.frombuffer(piece.data, dtype=np.uint8)
                 self.edges.add(data, piece.spans[:, ends], piece.weights)
-            if piece.problem != _scan.OK:
-                raise self._problem(piece, line)
             line += _line_ends(piece.data, piece.position)
             done += piece.position
             share = min(done / self.source.size, 1.0) if self.source.size else 1.0
@@ -214,6 +202,7 @@ class TextReader:
                     "%s: the first line, %s, is read as an edge; if it names the columns, use "
                     "header=True or --header.", self.path, self.delimiter.join(self.names),
                 )  # fmt: skip
+        return self.edges.rows()
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.
@@ -234,8 +223,8 @@ class TextReader:
                     self.edges.check(2 * _BYTES_PER_BYTE * len(buffer))
                     if len(buffer) > _LONGEST:
                         yield from map(result_of, waiting)
-                        spans = np.empty((0, 8), dtype=np.int32)
-                        yield _Piece(buffer, spans, None, -1, _scan.LONG, position, 0, position)
+                        spans = np.empty((0, 4), dtype=np.int32)
+                        yield _Piece(buffer, spans, None, _TOO_LONG, position, position)
                     wanted = max(wanted, 2 * len(buffer))
                     continue
                 piece, buffer, wanted = buffer[:cut], buffer[cut:], 0
@@ -266,10 +255,10 @@ class TextReader:
         if weighted or self.columns.type >= 0:
             width = 6 if self.columns.type < 0 else 8
         spans = np.empty((most, width), dtype=np.int32)
-        rows, *found = 0, _scan.NOT_TEXT, bad, 0, position
-        if bad < 0:
-            rows, *found = _scan.scan(array, position, last, self.layout, spans)
-        spans, values, odd = spans[:rows], None, -1
+        if bad >= 0:
+            return _Piece(piece, spans[:0], None, _not_text(piece, bad), bad, position)
+        rows, code, where, fields, position = _scan.scan(array, position, last, self.layout, spans)
+        spans, values, problem = spans[:rows], None, self._problem(code, fields)
         if weighted:
             values, plain = np.zeros(rows), np.zeros(rows, dtype=np.bool_)
             _scan.parse_numbers(array, spans[:, 4:6], values, plain)
@@ -277,53 +266,51 @@ class TextReader:
                 start, end = spans[row, 4:6].tolist()
                 values[row] = _number(piece[start:end])
                 if not np.isfinite(values[row]):
-                    odd = row
+                    problem, where = (
+                        _odd_weight(piece[start:end] if start >= 0 else b""),
+                        spans[row, 0],
+                    )
                     break
-        return _Piece(piece, spans, values, odd, *found)
+        if self.columns.type >= 0 and (spans[:, 6] < 0).any():
+            problem = "the edge has no type; add one"
+            where = spans[(spans[:, 6] < 0).argmax(), 0]
+        return _Piece(piece, spans, values, problem, int(where), position)
 
-    def _odd_weight(self, piece: _Piece, before: int) -> InputError:
-        start, end = piece.spans[piece.odd, 4:6].tolist()
-        problem = "no weight, unlike other lines"
-        if start >= 0:
-            text = piece.data[start:end].decode()
-            shown = repr(text if len(text) <= 40 else text[:39] + "…")
-            problem = f"the weight {shown} is not a finite number"
-        remedy = "correct it, or ignore weights (weight=False, --no-weight)"
-        return self._error(piece, before, piece.odd, f"{problem}; {remedy}")
-
-    def _problem(self, piece: _Piece, before: int) -> InputError:
-        if piece.problem == _scan.NOT_TEXT:
-            return self._not_text(piece.data, piece.where, before)
-        line = before + 1 + _line_ends(piece.data, piece.where)
-        if piece.problem == _scan.FEW_FIELDS:
+    def _problem(self, code: int, fields: int) -> str:
+        """Return the message for a problem that the scan found, "" for none."""
+        if code == _scan.OK:
+            return ""
+        if code == _scan.FEW_FIELDS:
             separator = {" ": "blanks", "\t": "tabs"}.get(self.delimiter, repr(self.delimiter))
-            has = "one field" if piece.fields == 1 else f"{piece.fields} fields"
-            return self._line_error(
-                line,
+            has = "one field" if fields == 1 else f"{fields} fields"
+            return (
                 f"{has} where an edge needs {self.layout.needed}, separated by {separator}; "
-                "correct the line or name the delimiter (delimiter=, --delimiter)",
+                "correct the line or name the delimiter (delimiter=, --delimiter)"
             )
-        problem = {
+        return {
             _scan.OPEN_QUOTE: "a quoted field is never closed; close it, or double the quotes "
             "inside it",
             _scan.AFTER_QUOTE: "text follows a closing quote; double the quotes inside a field",
             _scan.EMPTY_ID: "the id of a node is empty; name both ends of the edge",
-            _scan.LONG: f"a line of more than {_LONGEST >> 20} MiB; give one edge per line",
-        }[piece.problem]
-        return self._line_error(line, problem)
+        }[code]
 
-    def _not_text(self, text: bytearray, where: int, before: int = 0) -> InputError:
-        return InputError(
-            f"{self.path}, line {before + 1 + _line_ends(text, where)}: not UTF-8 text "
-            f"(byte 0x{text[where]:02x}); give a text file with one edge per line."
-        )
+    def _error(self, before: int, data: bytearray, where: int, problem: str) -> InputError:
+        """Return the error for a place in data that has `before` lines before it."""
+        return InputError(f"{self.path}, line {before + 1 + _line_ends(data, where)}: {problem}.")
 
-    def _error(self, piece: _Piece, before: int, row: int, problem: str) -> InputError:
-        """Return the error for a row of a piece that has `before` lines before it."""
-        return self._line_error(before + 1 + _line_ends(piece.data, piece.spans[row, 0]), problem)
 
-    def _line_error(self, line: int, problem: str) -> InputError:
-        return InputError(f"{self.path}, line {line}: {problem}.")
+def _odd_weight(text: bytes | bytearray) -> str:
+    problem = "no weight, unlike other lines"
+    if text:
+        shown = text.decode()
+        shown = repr(shown if len(shown) <= 40 else shown[:39] + "…")
+        problem = f"the weight {shown} is not a finite number"
+    return f"{problem}; correct it, or ignore weights (weight=False, --no-weight)"
+
+
+def _not_text(text: bytearray, where: int) -> str:
+    remedy = "save it as UTF-8" if text[where] else "give a text file with one edge per line"
+    return f"not UTF-8 text (byte 0x{text[where]:02x}); {remedy}"
 
 
 def _last_line(buffer: bytearray) -> int:

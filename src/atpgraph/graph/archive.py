@@ -1,4 +1,4 @@
-"""A graph inside one of our archives: the arrays that hold it, and what they must look like."""
+"""Store graphs in archives: convert to arrays and back, and check the arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.graph.digraph import MAX_TYPES, DiGraph
+from atpgraph.graph.digraph import MAX_TYPES, DiGraph, object_array
 from atpgraph.util.archive import (
     Field,
     as_bytes,
@@ -69,9 +69,7 @@ def graph_from(arrays: Mapping[str, AnyArray]) -> DiGraph:
     else:
         decoded = [_unplain(label) for label in parse_json(as_text(arrays["labels_json"]))]
         unique_names(decoded)
-        labels = np.empty(len(decoded), dtype=object)
-        for position, label in enumerate(decoded):
-            labels[position] = label
+        labels = object_array(decoded)
     if len(labels) != len(indptr) - 1:
         raise ValueError("its labels do not fit its nodes")
     # Sorted by source and target, each edge once: what every algorithm relies on.

@@ -13,9 +13,16 @@ import scipy.sparse as sp
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph._dialect import Column, ColumnOptions
-from atpgraph.graph._numbering import EdgeCollector
-from atpgraph.graph._tables import choose_table_columns, collect_stream
-from atpgraph.graph.digraph import DiGraph, pair_array
+from atpgraph.graph._numbering import EdgeRows
+from atpgraph.graph._tables import choose_table_columns, stream_rows
+from atpgraph.graph.digraph import (
+    DiGraph,
+    check_labels,
+    factorize,
+    object_array,
+    pair_array,
+    weight_array,
+)
 from atpgraph.graph.edgelist import read_edgelist
 from atpgraph.util.arrays import AnyArray, Float64Array
 from atpgraph.util.memory import budget_bytes
@@ -63,7 +70,7 @@ def as_graph(
     delimiter, header
         How to read a text file, see :func:`read_edgelist`.
     memory : str or number of bytes, optional
-        Budget of reading, by default half of what is free.
+        Budget for reading, by default half of the free memory.
 
     Examples
     --------
@@ -82,7 +89,7 @@ def as_graph(
     options = ColumnOptions(source, target, weight, type)
     options.check()
     if _is_table(obj):
-        return _from_table(obj, options, memory)
+        return _table_rows(obj, options, memory).graph()
     if source is not None:
         raise InputError(f"source and target name columns of a table; {_a(obj)} has none.")
     libraries = _libraries(obj)
@@ -112,8 +119,8 @@ def as_graph(
     if hasattr(obj, "__iter__"):
         return _from_list(list(obj))
     raise InputError(
-        f"A {obj.__class__.__name__} is not a graph; give a file, pairs of labels, a sparse "
-        "matrix, a table, an edge index, or a NetworkX, igraph or rustworkx graph."
+        f"An object of type {obj.__class__.__name__} is not a graph; give a file, pairs of labels, "
+        "a sparse matrix, a table, an edge index, or a NetworkX, igraph or rustworkx graph."
     )
 
 
@@ -133,8 +140,8 @@ def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
     ----------
     graph : DiGraph
     like : networkx.DiGraph or MultiDiGraph, optional
-        Where the graph came from: nodes and edges that it has get their attributes back, and the
-        graph its own. Of parallel edges the first counts, except for the weight, which is the sum.
+        The graph that this one was made from: its nodes, its edges and the graph itself get their
+        attributes back. Of parallel edges the first counts, but weights are added up.
 
     Examples
     --------
@@ -187,7 +194,7 @@ def _from_list(edges: list[Any]) -> DiGraph:
                 f"Edge {position} is {edge!r}, and edge 0 has a weight; give all of them one, as "
                 "(u, v, weight), or none."
             )
-    weights = _weight_array([weight for _, _, weight in edges])
+    weights = weight_array([weight for _, _, weight in edges])
     return DiGraph.from_edges([(source, target) for source, target, _ in edges], weights=weights)
 
 
@@ -258,7 +265,7 @@ def _edge_values(data: list[Any], options: ColumnOptions) -> tuple[Float64Array 
         raise InputError(f"Edge {at} has no attribute {options.type!r}; give all edges one.")
     filled = [1.0 if value is None else value for value in weights]
     return (
-        _weight_array(filled) if has_weights else None,
+        weight_array(filled) if has_weights else None,
         types if data and options.type is not None else None,
     )
 
@@ -282,13 +289,7 @@ def _from_edge_index(index: AnyArray, nodes: int | None = None) -> DiGraph:
 
 def table_columns(obj: Any) -> tuple[AnyArray, AnyArray] | None:
     """Return sources and targets of a table, row by row; None if `obj` is not a table."""
-    if not _is_table(obj):
-        return None
-    found = _table_edges(obj, ColumnOptions(weight=False), None)
-    if isinstance(found, EdgeCollector):
-        return found.pairs()
-    pairs = pair_array(found[0])
-    return pairs[:, 0], pairs[:, 1]
+    return _table_rows(obj, ColumnOptions(weight=False), None).pairs() if _is_table(obj) else None
 
 
 def _is_table(obj: Any) -> bool:
@@ -296,42 +297,25 @@ def _is_table(obj: Any) -> bool:
     return any(hasattr(obj, name) for name in names)
 
 
-def _from_table(table: Any, options: ColumnOptions, memory: str | float | None) -> DiGraph:
-    found = _table_edges(table, options, memory)
-    if isinstance(found, EdgeCollector):
-        return found.graph()
-    pairs, weights, types = found
-    return DiGraph.from_edges(pairs, weights=weights, types=types)
-
-
-def _table_edges(
-    table: Any, options: ColumnOptions, memory: str | float | None
-) -> EdgeCollector | tuple[list[Any], Float64Array | None, Any]:
-    """Return the edges of a table.
-
-    They are pairs, weights and types for a pandas frame that Arrow cannot hold, whose labels may
-    be anything, and where pyarrow is not installed.
-    """
+def _table_rows(table: Any, options: ColumnOptions, memory: str | float | None) -> EdgeRows:
+    """Return the edges of a table."""
     if hasattr(table, "collect_schema") and not hasattr(table, "__arrow_c_stream__"):
         table = table.collect()  # a lazy frame of polars
     if hasattr(table, "iloc"):
         table = table.reset_index(drop=True)  # the index would be one more column
-    edges = EdgeCollector("The table", budget_bytes(memory))
     try:
-        collect_stream(table, edges, options)
-        return edges
+        return stream_rows(table, budget_bytes(memory), options)
     except (MissingDependencyError, TypeError, ValueError) as error:
         if isinstance(error, InputError) or not hasattr(table, "iloc"):
             raise
-    names = [str(name) for name in table.columns]
-    columns = choose_table_columns("The table", names, options)
+    # pyarrow is not installed, or cannot hold the labels of a pandas frame, which may be anything.
+    columns = choose_table_columns("The table", [str(name) for name in table.columns], options)
     sides: list[Any] = [None if at < 0 else table.iloc[:, at].tolist() for at in columns[:4]]
-    weights = None if sides[2] is None else _weight_array(sides[2])
-    return list(zip(sides[0], sides[1], strict=True)), weights, sides[3]
-
-
-def _weight_array(values: Any) -> Float64Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The weights are not all numbers: {error}.") from None
+    weights = None if sides[2] is None else weight_array(sides[2])
+    ends, labels = factorize(pair_array(zip(sides[0], sides[1], strict=True)).reshape(-1))
+    check_labels(labels)
+    rows = EdgeRows(ends.astype(np.int32).reshape(-1, 2), labels, weights)
+    if sides[3] is None:
+        return rows
+    types, names = factorize(object_array(sides[3]))
+    return rows._replace(types=types, type_names=names.tolist())

@@ -34,9 +34,9 @@ _COMPARED = 100_000  # labels that a mistyped one is compared with, at most
 class DiGraph:
     """A directed graph: sorted CSR adjacency, node labels and optional edge weights.
 
-    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. The edges
-    are sorted by (source, target) and there are no parallel ones; edge *e* goes from
-    ``sources[e]`` to ``targets[e]``. Self-loops are kept until a stage removes them.
+    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. Edges are
+    sorted by (source, target), without parallel ones; edge *e* goes from ``sources[e]`` to
+    ``targets[e]``. Self-loops are kept until a stage removes them.
 
     Build one with :meth:`from_edges`, or :func:`atpgraph.as_graph` for anything else.
 
@@ -47,9 +47,9 @@ class DiGraph:
     targets : int32 array of m entries
         Target of every edge, ascending within a node.
     labels : array of n entries
-        What the user calls the nodes: int64, or object for anything hashable.
+        Labels of the nodes: int64, or object for anything hashable.
     weights : float64 array of m entries, optional
-        Edge weights, carried through.
+        Edge weights, passed through unchanged.
     edge_types : uint64 array of m entries, optional
         Types of every edge as bits: bit k is set if the edge has the type ``type_names[k]``. One
         edge can have several, because parallel edges are merged.
@@ -100,9 +100,7 @@ class DiGraph:
         if first is not None:
             ends = concatenate_labels(first, ends)
         codes, labels = factorize(ends)
-        for label in labels.tolist() if labels.dtype == object else ():
-            if is_missing(label):
-                raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
+        check_labels(labels)
         if first is not None and len(first):
             if len(np.unique(codes[: len(first)])) < len(first):
                 raise InputError("The list of nodes names a node twice; list each node once.")
@@ -132,7 +130,7 @@ class DiGraph:
             raise InputError(f"An edge has a node index outside 0 … {n - 1}.")
         values: Float64Array | None = None
         if weights is not None:
-            values = np.asarray(weights, dtype=np.float64).reshape(-1)
+            values = weight_array(weights)
             if len(values) != len(source):
                 raise InputError(f"{len(source)} edges but {len(values)} weights.")
             bad = np.flatnonzero(~np.isfinite(values))
@@ -147,7 +145,7 @@ class DiGraph:
         graph = cls(*_pointers(rows), names, None if values is None else rows.data)
         if types is None:
             return graph
-        type_codes, type_names = factorize(_object_array(list(types)))
+        type_codes, type_names = factorize(object_array(list(types)))
         return graph.with_types(source, target, type_codes, type_names.tolist())
 
     def with_types(
@@ -337,8 +335,11 @@ class DiGraph:
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))
         code_of = self._code_of
-        names = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
-        return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+        names = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        try:
+            return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+        except TypeError as error:
+            raise InputError(f"A node label must be hashable: {error}.") from None
 
     def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
         """Return the indices of the edges between pairs of node indices, −1 for missing ones."""
@@ -385,24 +386,35 @@ class DiGraph:
         >>> list(graph.edges())
         [('a', 'b'), ('b', 'c')]
         """
-        pairs = pair_array(edges)
-        added = DiGraph.from_edges(pairs, weights=weights)
-        names = concatenate_labels(self.labels, added.labels)
-        codes, labels = factorize(names)
-        of_added = codes[self.n_nodes :]
-        source, target = of_added[added.sources], of_added[added.targets]
-        known = (source < self.n_nodes) & (target < self.n_nodes)
-        known[known] = self.find_edges(source[known], target[known]) >= 0
-        values = None
-        if self.weights is not None or added.weights is not None:
-            old = np.ones(self.n_edges) if self.weights is None else self.weights
-            new = np.ones(added.n_edges) if added.weights is None else added.weights
-            values = np.concatenate([old, new[~known]])
+        added = DiGraph.from_edges(pair_array(edges), weights=weights)
+        code = self.codes_or_minus_one(added.labels)
+        known = self.find_edges(code[added.sources], code[added.targets]) >= 0
+        return self.merged(added.keep_edges(~known))
+
+    def merged(self, more: DiGraph) -> DiGraph:
+        """Return the nodes and edges of both graphs, those of this one first.
+
+        Nodes are identified by label. Weights of edges in both graphs are added up; in a graph
+        without weights, every edge weighs 1. The types are those of this graph.
+
+        Examples
+        --------
+        >>> merged = DiGraph.from_edges([("a", "b")]).merged(DiGraph.from_edges([("c", "a")]))
+        >>> merged.labels.tolist(), list(merged.edges())
+        (['a', 'b', 'c'], [('a', 'b'), ('c', 'a')])
+        """
+        code = self.codes_or_minus_one(more.labels)
+        unknown = np.flatnonzero(code < 0)
+        code[unknown] = self.n_nodes + np.arange(len(unknown))
+        weights = None
+        if self.weights is not None or more.weights is not None:
+            both = ((each.weights, each.n_edges) for each in (self, more))
+            weights = np.concatenate([np.ones(m) if w is None else w for w, m in both])
         graph = DiGraph.from_codes(
-            np.concatenate([self.sources, source[~known]]),
-            np.concatenate([self.targets, target[~known]]),
-            labels,
-            values,
+            np.concatenate([self.sources, code[more.sources]]),
+            np.concatenate([self.targets, code[more.targets]]),
+            concatenate_labels(self.labels, more.labels[unknown]),
+            weights,
         )
         if self.edge_types is None:
             return graph
@@ -469,7 +481,7 @@ def factorize(values: AnyArray) -> tuple[Int64Array, AnyArray]:
             codes = [code_of.setdefault(value, len(code_of)) for value in values.tolist()]
         except TypeError as error:
             raise InputError(f"A node label must be hashable: {error}.") from None
-        return np.array(codes, dtype=np.int64), _object_array(list(code_of))
+        return np.array(codes, dtype=np.int64), object_array(list(code_of))
     unique, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     number = np.empty(len(unique), dtype=np.int64)
@@ -491,16 +503,20 @@ def sorted_unique(values: Int64Array) -> Int64Array:
     return ordered[new]
 
 
-def is_missing(label: Any) -> bool:
-    """Return whether a label means a missing value: None, NaN, pandas.NA, NaT.
+def check_labels(labels: AnyArray) -> None:
+    """Raise an InputError if a label means a missing value: None, NaN, pandas.NA, NaT."""
+    for label in labels.tolist() if labels.dtype == object else ():
+        # pandas.NA compares to neither True nor False; a NaN differs from itself.
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
+            raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
 
-    Examples
-    --------
-    >>> [is_missing(label) for label in (None, float("nan"), 0, "")]
-    [True, True, False, False]
-    """
-    # pandas.NA compares to neither True nor False; a NaN differs from itself.
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+
+def weight_array(values: npt.ArrayLike) -> Float64Array:
+    """Return weights as an array of floats, or raise an InputError."""
+    try:
+        return np.asarray(values, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The weights are not all numbers: {error}.") from None
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:
@@ -511,7 +527,8 @@ def _index_array(values: npt.ArrayLike) -> IntArray:
     return array.reshape(-1)
 
 
-def _object_array(values: Sequence[Any]) -> AnyArray:
+def object_array(values: Sequence[Any]) -> AnyArray:
+    """Return an array of objects, one for each value."""
     array = np.empty(len(values), dtype=object)
     for position, value in enumerate(values):  # np.array would unpack tuples into columns
         array[position] = value
@@ -528,12 +545,12 @@ def _label_array(values: Any) -> AnyArray:
                 return np.array(values, dtype=np.int64)
             except OverflowError:
                 pass
-        return _object_array(values)
+        return object_array(values)
     if array.dtype.kind in "iu" and (array.dtype != np.uint64 or not (array >> 63).any()):
         return array.astype(np.int64, copy=False)
     if array.dtype == object:
         return array
-    return _object_array(array.tolist())
+    return object_array(array.tolist())
 
 
 def concatenate_labels(first: AnyArray, second: AnyArray) -> AnyArray:

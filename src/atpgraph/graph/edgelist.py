@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from atpgraph.errors import InputError
 from atpgraph.graph._dialect import (
-    OPTIONS,
     Column,
     ColumnOptions,
     TextOptions,
@@ -26,11 +25,11 @@ from atpgraph.graph._dialect import (
     choose_columns,
     is_integer,
 )
-from atpgraph.graph._numbering import EdgeCollector
+from atpgraph.graph._numbering import EdgeRows
 from atpgraph.graph._source import Source, shown_name
-from atpgraph.graph._tables import collect_parquet
+from atpgraph.graph._tables import parquet_rows
 from atpgraph.graph._text import TextReader
-from atpgraph.graph.digraph import DiGraph, factorize, pair_array
+from atpgraph.graph.digraph import DiGraph, factorize, object_array, pair_array
 from atpgraph.util.arrays import AnyArray, Float64Array
 from atpgraph.util.files import atomic_path
 from atpgraph.util.memory import budget_bytes
@@ -62,8 +61,8 @@ def read_edgelist(
 
     SNAP files, TSV and CSV are recognized, plain, gzipped or Zstandard (which needs the extra
     ``zstd``), in UTF-8; Parquet needs the extra ``parquet``. Parallel edges are merged and their
-    weights added up, self-loops are kept. Nodes are numbered in the order of appearance. The file
-    is read in pieces and need not fit in memory.
+    weights added up, self-loops are kept. Nodes are numbered in the order of appearance. A text is
+    read in pieces and need not fit in memory; of a table, only the columns used are read.
 
     Without `source` and `target`, columns called source/target, src/dst, from/to or
     subject/object are the edges; else the only two columns beside the weight; else, in a text file
@@ -97,8 +96,8 @@ def read_edgelist(
     quotes : bool
         Whether a field that begins with a double quote ends at the next one, as in CSV.
     memory : str or number of bytes, optional
-        Budget of reading, such as "4GB", by default half of what is free. About 16 bytes for an
-        edge (40 with a weight) and 70 for a node.
+        Budget of reading, such as "4GB", by default half of the free memory. About 16 bytes for an
+        edge of a text (40 with a weight), 64 for one of a table, and 70 for a node.
     weights : "auto", True or False
         Deprecated: use `weight`.
 
@@ -135,7 +134,7 @@ def read_edgelist(
     text = TextOptions(delimiter, header, comments, quotes)
     text.check()
     with stage(f"reading {shown_name(path).name}"):
-        return _collected(path, options, text, memory).graph()
+        return _rows(path, options, text, memory).graph()
 
 
 def read_pairs(
@@ -154,25 +153,22 @@ def read_pairs(
     >>> [side.tolist() for side in read_pairs(path)]
     [['b', 'a', 'b'], ['a', 'b', 'a']]
     """
-    options = ColumnOptions(weight=False)
-    return _collected(path, options, TextOptions(), memory, _PAIRS).pairs()
+    options = ColumnOptions(weight=False, remedy=_PAIRS)
+    return _rows(path, options, TextOptions(), memory).pairs()
 
 
-def _collected(
+def _rows(
     path: str | os.PathLike[str],
     options: ColumnOptions,
     text: TextOptions,
     memory: str | float | None,
-    remedy: str = OPTIONS,
-) -> EdgeCollector:
+) -> EdgeRows:
     """Return the edges of a file, whatever its format."""
     with closing(Source(path)) as file:
-        edges = EdgeCollector(file.path, budget_bytes(memory))
+        budget = budget_bytes(memory)
         if file.is_parquet:
-            collect_parquet(file.path, edges, options, remedy)
-        else:
-            TextReader(file, edges, options, text, remedy).collect()
-    return edges
+            return parquet_rows(file.path, budget, options)
+        return TextReader(file, budget, options, text).rows()
 
 
 def write_edgelist(
@@ -197,8 +193,8 @@ def write_edgelist(
     delimiter : str, optional
         Comma for ``.csv``, tab for anything else.
     header : bool, optional
-        Whether to name the columns. Without it, they are named in ``.csv`` and ``.tsv`` files,
-        and where the first edge would be mistaken for names.
+        Whether to write the names of the columns. By default, they are written to ``.csv`` and
+        ``.tsv`` files, and wherever the first edge would be mistaken for a header.
 
     Examples
     --------
@@ -228,8 +224,10 @@ def write_edgelist(
     else:
         cells = list(map(str.encode, texts))
     # Separators are attached to the few labels, so that an edge is one addition of two objects.
-    left = _objects([cell + delimiter.encode() for cell in cells])
-    right = _objects([cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells])
+    left = object_array([cell + delimiter.encode() for cell in cells])
+    right = object_array(
+        [cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells]
+    )
     with stage(f"writing {target.name}"), atomic_path(target) as temporary:
         try:
             with open(temporary, "wb") as raw:
@@ -289,10 +287,4 @@ def _mistakable(texts: list[str], codes: AnyArray) -> bool:
 def _numbers(weights: Float64Array) -> AnyArray:
     distinct, where = np.unique(weights, return_inverse=True)
     texts = [repr(int(x)) if x.is_integer() else repr(x) for x in distinct.tolist()]
-    return _objects([text.encode() + b"\n" for text in texts])[where.reshape(-1)]
-
-
-def _objects(values: list[bytes]) -> AnyArray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return object_array([text.encode() + b"\n" for text in texts])[where.reshape(-1)]

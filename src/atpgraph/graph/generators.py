@@ -75,9 +75,9 @@ def plant_cycles(
 ) -> PlantedCycles:
     """Add k edges to a DAG, each from a node back to one that reaches it.
 
-    The pairs are drawn without replacement, uniformly over all reachable pairs. Only where those
-    are too many to count and yet rare (under 1 % of all pairs), or too many and `max_length` is
-    given, are they drawn over the pairs of a random sample of sources, at least 2 k of them.
+    The pairs are drawn without replacement, uniformly over all reachable pairs. If these are too
+    many to count, and either rare (under 1 % of all pairs) or limited by `max_length`, they are
+    drawn from the pairs of a random sample of at least 2 k sources.
 
     Parameters
     ----------
@@ -104,15 +104,7 @@ def plant_cycles(
     rng = generator(random_state)
     topological, _ = peel(dag)
     start, end = _joined_pairs(dag, k, max_length, topological, rng)
-    weights = None
-    if dag.weights is not None:
-        weights = np.concatenate([dag.weights, np.ones(k)])
-    graph = DiGraph.from_codes(
-        np.concatenate([dag.sources, end]),
-        np.concatenate([dag.targets, start]),
-        dag.labels,
-        weights,
-    )
+    graph = dag.merged(DiGraph.from_codes(end, start, dag.labels))
     return PlantedCycles(graph, np.sort(graph.find_edges(end, start).astype(np.int64)))
 
 
@@ -183,7 +175,7 @@ def _check_size(n: int, m: int, most: int, what: str) -> None:
 def _joined_pairs(
     dag: DiGraph, k: int, max_length: int | None, topological: Int32Array, rng: np.random.Generator
 ) -> tuple[Int64Array, Int64Array]:
-    """k distinct pairs of nodes, the first of which reaches the second."""
+    """Draw k distinct pairs of nodes, the first of which reaches the second."""
     n = dag.n_nodes
     order = rng.permutation(n)
     search = _Search(dag, n if max_length is None else max_length)

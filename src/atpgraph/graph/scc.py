@@ -19,9 +19,9 @@ def tarjan(
 ) -> int:  # fmt: skip
     """Number the components of the nodes whose `low` is −1 from `count` on; return the next number.
 
-    A large graph waits for memory, and an edge looks at one number only: ``low`` of its target is
-    −1 before that is seen, `n` once its component is known, else the lowest number, in the order
-    in which nodes are seen, that it is known to reach.
+    On a large graph the time is memory access, so an edge reads one number only: ``low`` of its
+    target is −1 until that node is seen, `n` once its component is known, and in between the lowest
+    number, in the order in which nodes are seen, that the node is known to reach.
     """
     clock = 0
     top = 0
@@ -107,12 +107,8 @@ def cyclic_edges(graph: DiGraph) -> BoolArray:
 class CyclicCore:
     """The part of a graph that lies on cycles, without self-loops.
 
-    Attributes
-    ----------
-    edges, nodes : integer arrays
-        Their indices in the whole graph, ascending.
-    graph : DiGraph
-        The same as a graph: node i of it is ``nodes[i]``, edge e is ``edges[e]``.
+    `edges` and `nodes` are indices in the whole graph, ascending; node i of `graph` is
+    ``nodes[i]``, edge e of it ``edges[e]``.
     """
 
     edges: IntArray

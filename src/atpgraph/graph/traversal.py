@@ -56,13 +56,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
     """Return the nodes of `start` and all nodes that they reach, ascending.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    start : integer array
-        Node indices.
-    within : bool array of n entries, optional
-        Nodes that may be entered, `start` included; by default all.
+    Only nodes where `within` is true are entered, those of `start` included.
 
     Examples
     --------
@@ -83,17 +77,12 @@ def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) 
 
 
 @kernel
-def _peel(
-    indptr: Int64Array,
-    targets: Int32Array,
-    waiting: Int32Array,
-    order: Int32Array,
-    level: Int32Array,
-) -> int:
+def _peel(indptr: Any, targets: Any, waiting: Any, order: Any, level: Any) -> int:
     """Fill `order` and `level`; the number of nodes peeled is n iff there is no cycle.
 
-    Nodes are peeled level by level. Whether one is free is no branch, which would wait for memory:
-    it is put at the end of the order, which has room for one more, and stays there if it is.
+    Nodes are peeled level by level. A branch on whether a node is free would wait for memory, so
+    the node is always written to the end of the order, which has room for one more, and the end
+    moves on only if it is free.
     """
     for v in targets:
         waiting[v] += 1
@@ -122,13 +111,7 @@ def _peel(
 
 @kernel
 def breadth_first(
-    indptr: Int64Array,
-    targets: Int32Array,
-    count: int,
-    steps: int,
-    seen: Int32Array,
-    stamp: int,
-    queue: Int32Array,
+    indptr: Any, targets: Any, count: int, steps: int, seen: Any, stamp: int, queue: Any
 ) -> tuple[int, int]:
     """Search from the first `count` nodes of the queue, at most `steps` edges deep.
 

@@ -68,7 +68,7 @@ class MethodResult:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResult:
-    """What a benchmark measured; ``ranking`` is against all nodes, ``ranking-100`` a sample."""
+    """Results of a benchmark; ``ranking`` uses all nodes, ``ranking-100`` a sample of them."""
 
     graph: str  # its name
     nodes: int

@@ -29,7 +29,7 @@ _AGAINST_USUAL = ("popularity", "time", "hierarchy", "attributes")
 
 @dataclass(frozen=True)
 class Reason:
-    """What one group of evidence, out of :data:`GROUPS`, adds to the score."""
+    """The contribution of one group of evidence (:data:`GROUPS`) to a score."""
 
     kind: str
     weight: float
@@ -40,7 +40,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What speaks for and against suggesting a link.
+    """The reasons for and against a link.
 
     ``score`` orders the list: ``base``, the score of a typical candidate with no connection between
     source and target, and the weights of all reasons add up to it. ``probability`` is that the pair

@@ -15,7 +15,7 @@ from atpgraph.util.random import seed_of_svds
 
 Product = Callable[[Float64Array], Float64Array]
 _MORE = 16  # columns of the iteration beyond those that are returned
-_SWEEPS = 8
+_SWEEPS = 5
 
 
 def operator(n: int, product: Product, transposed: Product) -> Any:

@@ -56,7 +56,7 @@ _CAP = 20.0  # largest weight of a list, in multiples of the mean
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned."""
+    """The learned models and their validation."""
 
     heads: dict[str, Head]  # by question
     ratio: Curve  # from the score for `link` to the log of how much likelier links have it
@@ -66,7 +66,7 @@ class Learned:
 
 
 class Hidden(NamedTuple):
-    """Edges that were hidden, and what is left."""
+    """The hidden edges, and the graph without them."""
 
     graph: DiGraph
     edges: Int64Array
@@ -164,7 +164,7 @@ def hide(
     if len(taken) < 2 or graph.n_edges - len(taken) < 1:
         raise InputError(
             f"A graph of {graph.n_edges:,} edges ({graph.n_self_loops:,} self-loops) is too small "
-            "to learn from: some edges have to be hidden, and the rest has to say where they were."
+            "to learn from: some edges are hidden, and the others must be enough to predict them."
         )
     return Hidden(graph, taken, graph.without_edges(taken))
 
@@ -235,7 +235,7 @@ def draw_sample(
     reverse = left.reverse()
     k = n_sources(graph, most)
     # Targets of hidden edges are sources too: of the reverses that `direction` learns from.
-    shares = [(k, left.out_degree), (k // 2, left.in_degree), (min(k // 4, 500), allowed)]
+    shares = [(k, left.out_degree), (k // 4, left.in_degree), (min(k // 4, 500), allowed)]
     sources, stands = draw_sources(shares, allowed, rng)
     against = one_way_pairs(graph, min(_AGAINST, 4 * k), rng, among=sources)
     by_source = DiGraph.from_codes(against.sources, against.targets, graph.n_nodes)

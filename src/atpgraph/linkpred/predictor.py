@@ -122,7 +122,7 @@ class LinkPredictor(Estimator):
         Parameters
         ----------
         attributes : optional
-            What is known of the nodes: a matrix, a table, a mapping from labels, or texts, see
+            Attributes of the nodes: a matrix, a table, a mapping from labels, or texts, see
             :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where
             they help to find hidden edges, and left out where they do not.
         times : optional
@@ -177,8 +177,8 @@ class LinkPredictor(Estimator):
         Parameters
         ----------
         question : {"link", "direction", "order", "target"}
-            Is it a link rather than a random pair; does it point this way rather than the other;
-            is it a link rather than a pair that paths join the other way round only; is v the
+            Is it a link rather than a random pair; does it point this way rather than the other; is
+            it a link rather than a pair joined only by paths in the other direction; is v the
             target that u would choose (scores of one u can be compared).
         """
         return self.score_codes(*self._fitted().pair_codes(u, v), question)
@@ -428,11 +428,11 @@ class LinkPredictor(Estimator):
         attributes: Any = None,
         inplace: bool = False,
     ) -> Self:
-        """Return a predictor that knows more edges, given as pairs of labels; nodes may be new.
+        """Return a predictor with more edges, given as pairs of labels; nodes may be new.
 
-        This object does not change unless `inplace`, which returns it. What was learned is kept,
-        and so are singular vectors: a new node gets vectors by one projection each. Where the model
-        knows times, all that is new is the newest.
+        This object does not change unless `inplace`, which returns it. The learned weights and the
+        singular vectors are kept; a new node gets its vectors by one projection each. If the model
+        uses times, the new nodes and edges count as the newest.
 
         Parameters
         ----------

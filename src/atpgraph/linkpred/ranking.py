@@ -1,4 +1,4 @@
-"""Rank the targets of a source, and say how often a suggestion at a rank is right."""
+"""Rank the targets of a source, and estimate how often a suggestion at each rank is right."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Ranker:
         return self.top(source, nodes, self.head.score(terms), k)
 
     def top(self, source: int, nodes: Int64Array, scores: Float64Array, k: int) -> Ranked:
-        """Return the k largest scores; of equal ones those of the smaller number."""
+        """Return the k largest scores; ties go to the smaller number."""
         order = np.lexsort([nodes, -scores])[:k]
         share = scores[order] - (logsumexp(scores) if len(scores) else 0.0)
         own = np.broadcast_to(source_features(self.graph, source), (len(order), 4))
@@ -236,7 +236,7 @@ def largest(values: AnyArray, k: int) -> Int64Array:
 
 
 def log_odds(base_rate: float) -> float:
-    """Return what a share of links among the pairs adds to the scores of all.
+    """Return the offset that a share of links among the pairs adds to every score.
 
     Examples
     --------

@@ -47,7 +47,7 @@ ASKED |= dict.fromkeys(("ranking", "time", "time-cold"), "target")
 class LearnedLinks:
     """:class:`~atpgraph.LinkPredictor`, judged by the question a protocol asks.
 
-    ATP's vectors have half of the dimension of the table, the singular vectors all of it.
+    ATP's vectors have half the dimension of the table, the singular vectors all of it.
     """
 
     n_components: int = 64

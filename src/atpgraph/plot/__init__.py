@@ -57,10 +57,6 @@ def plot(thing: Any, kind: str, *, method: str = "auto", random_state: RandomSta
         ``map`` and ``objective`` need a model.
     method, random_state
         How to break the cycles of a graph; a model has its own.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     figure: Figure = KINDS[kind](thing, method=method, random_state=random_state)
     return figure

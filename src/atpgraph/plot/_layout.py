@@ -41,14 +41,13 @@ def layered(
     sources: Int64Array,
     targets: Int64Array,
     width: Float64Array,
-    gap: float = GAP,
     start: Float64Array | None = None,
 ) -> Layout:
     """Arrange nodes in rows by level.
 
     `sources` and `targets` are edges in either direction; edges within a row do not influence the
-    layout. `width` is the room that each node needs, and `gap` the room between nodes; bends need
-    less. `start` has positions that give the initial order, by default that of the nodes.
+    layout. `width` is the room that each node needs, without the gap to the next one. `start` has
+    positions for the initial order, by default the order of the nodes.
 
     Examples
     --------
@@ -61,8 +60,8 @@ def layered(
     """
     chains, row, lower, upper = _with_bends(level, sources, targets)
     # Half a gap on either side; bends need little room, and none of their own.
-    room = np.full(len(row), 0.4 * gap)
-    room[: len(level)] = width + gap
+    room = np.full(len(row), 0.4 * GAP)
+    room[: len(level)] = width + GAP
     links = _Links(row, lower, upper)
     place = np.zeros(len(row))
     if start is not None:

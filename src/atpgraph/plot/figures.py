@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,27 +32,32 @@ _WRITTEN = 25  # levels up to which every bar gets its number
 _MANY = 3000  # points from which an SVG holds them as one picture
 
 
-@dataclass(frozen=True, eq=False)
-class Levelled:
-    """A graph, the edges that break its cycles, and the levels without them."""
-
-    graph: DiGraph
-    removed: Int64Array
-    level: Int32Array
-
-
-def levelled(thing: Any, method: str, random_state: RandomState) -> Levelled:
-    """Return the levels of a fitted model, or of a graph once its cycles are broken."""
+def levelled(
+    thing: Any, method: str, random_state: RandomState
+) -> tuple[DiGraph, Int64Array, Int32Array]:
+    """Return a graph (or the graph of a model), the edges that break its cycles, and its levels."""
     if isinstance(thing, ATP):
         thing._fitted()
-        return Levelled(thing.graph_, thing.removed_, thing.levels_)
-    broken = break_cycles(as_graph(thing), method, random_state=random_state)
-    return Levelled(broken.graph, broken.removed, levels(broken.dag))
+        found = thing.graph_, thing.removed_, thing.levels_
+    else:
+        broken = break_cycles(as_graph(thing), method, random_state=random_state)
+        found = broken.graph, broken.removed, levels(broken.dag)
+    if not found[0].n_nodes:
+        raise InputError("The graph has no nodes; there is nothing to draw.")
+    return found
+
+
+def _model(thing: Any, otherwise: str) -> ATP:
+    """Return a fitted model; for anything else, raise an InputError that says `otherwise`."""
+    if not isinstance(thing, ATP):
+        raise InputError(otherwise)
+    thing._fitted()
+    return thing
 
 
 @cache
 def _figure_class() -> Any:
-    """Return the class of all figures; an error says what to install without Matplotlib."""
+    """Return the class of all figures; without Matplotlib, the error says what to install."""
     try:
         from matplotlib.figure import Figure as Plain
     except ImportError:
@@ -75,7 +79,7 @@ def _figure_class() -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure, in inches, that no global state of pyplot knows."""
+    """Return an empty figure of this size in inches, outside the global state of pyplot."""
     figure: Figure = _figure_class()(
         figsize=(width, height), facecolor="white", layout="constrained"
     )
@@ -117,15 +121,9 @@ def plot_levels(thing: Any, *, method: str = "auto", random_state: RandomState =
     thing : fitted ATP, or anything :func:`atpgraph.as_graph` takes
     method, random_state
         How to break the cycles of a graph; a model has its own.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
-    ranked = levelled(thing, method, random_state)
-    if not len(ranked.level):
-        raise InputError("The graph has no nodes; there is nothing to draw.")
-    count = np.bincount(ranked.level)[1:]
+    graph, removed, level = levelled(thing, method, random_state)
+    count = np.bincount(level)[1:]
     figure = new_figure(float(np.clip(0.3 * len(count) + 2, 4.5, 10)), 3.6)
     axes = figure.add_subplot()
     bars = axes.bar(np.arange(1, len(count) + 1), count, color=BLUE, width=0.82)
@@ -143,28 +141,17 @@ def plot_levels(thing: Any, *, method: str = "auto", random_state: RandomState =
     axes.set_xlim(0.4, len(count) + 0.6)
     _whole_ticks(axes.xaxis)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    nodes, removed = counted(len(ranked.level), "node"), counted(len(ranked.removed), "edge")
-    title = f"{nodes} on {counted(len(count), 'level')}, {removed} removed"
+    nodes, gone = counted(graph.n_nodes, "node"), counted(len(removed), "edge")
+    title = f"{nodes} on {counted(len(count), 'level')}, {gone} removed"
     _finish(axes, "level", "nodes (logarithmic)" if uneven else "nodes", title)
     return figure
 
 
 def plot_objective(model: Any) -> Figure:
-    """Draw the objective of a fitted model after each iteration.
-
-    Parameters
-    ----------
-    model : ATP
-        A fitted model.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    if not isinstance(model, ATP):
-        raise InputError("An objective belongs to a model; embed the graph first (atp embed).")
-    model._fitted()
-    values = model.objective_
+    """Draw the objective of a fitted model after each iteration."""
+    values = _model(
+        model, "An objective belongs to a model; embed the graph first (atp embed)."
+    ).objective_
     if not len(values):
         raise InputError(
             "The model has no objective curve: its graph has no paths. Draw its map or its levels."
@@ -185,18 +172,11 @@ def plot_objective(model: Any) -> Figure:
 
 
 def projection(model: ATP) -> tuple[Float64Array, Float64Array, list[float]]:
-    """Return the principal components of source and target vectors together.
+    """Return points of the source vectors and target vectors, and the variance along both axes.
 
-    One plane for both sides, so that a node's two points can be compared.
-
-    Returns
-    -------
-    sources, targets : arrays of shape (n, 2)
-        Coordinates of the nodes, in the order of ``labels_``.
-    shares : list of two floats
-        Share of the variance along each axis.
+    The axes are the first two principal components of all vectors together, so that a node's two
+    points can be compared; the variance is a share of the total.
     """
-    model._fitted()
     both = np.concatenate([model.source_, model.target_]).astype(np.float64)
     if model.margin_ > 0 and both.shape[1] > 2:
         both = both[:, :-2]  # biases and ones: far from everything else for nodes without paths
@@ -214,21 +194,10 @@ def projection(model: ATP) -> tuple[Float64Array, Float64Array, list[float]]:
 
 
 def plot_map(model: Any) -> Figure:
-    """Draw source and target vectors on a plane, colored by level.
-
-    Parameters
-    ----------
-    model : ATP
-        A fitted model.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two panels on the same axes: the sources left, the targets right.
-    """
-    if not isinstance(model, ATP):
-        raise InputError("A map shows vectors, and a graph has none; embed it first (atp embed).")
-    sources, targets, shares = projection(model)
+    """Draw the vectors of a fitted model on a plane: sources left, targets right."""
+    sources, targets, shares = projection(
+        _model(model, "A map shows vectors, and a graph has none; embed it first (atp embed).")
+    )
     if not len(sources):
         raise InputError("The model has no nodes; there is nothing to draw.")
     figure = new_figure(9.2, 4.6)
@@ -260,7 +229,7 @@ def plot_map(model: Any) -> Figure:
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a picture; an InputError if it could not be written in the end."""
+    """Return the path of a picture; raise an InputError if it cannot be written."""
     target = Path(path)
     if target.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{target} ends in neither .png nor .svg; name a file that does.")

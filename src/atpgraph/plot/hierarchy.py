@@ -37,22 +37,22 @@ def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomStat
     thing : fitted ATP, or anything :func:`atpgraph.as_graph` takes
     method, random_state
         How to break the cycles of a graph; a model has its own.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
-    ranked = levelled(thing, method, random_state)
-    graph, level = ranked.graph, ranked.level.astype(np.int64)
-    _check_size(graph.n_nodes, graph.n_edges)
+    graph, removed, level = levelled(thing, method, random_state)
+    if graph.n_nodes > MAX_NODES or graph.n_edges > MAX_EDGES:
+        raise InputError(
+            f"The graph has {counted(graph.n_nodes, 'node')} and {counted(graph.n_edges, 'edge')}; "
+            f"a drawing of the hierarchy stays readable up to {MAX_NODES} nodes and {MAX_EDGES} "
+            "edges. Draw a part of the graph, or another kind: levels, or map for a model."
+        )
     names = [_short(str(label)) for label in graph.labels.tolist()]
     width = np.array([max(_HEIGHT, _LETTER * len(name) + 0.14) for name in names])
     sources, targets = graph.sources.astype(np.int64), graph.targets.astype(np.int64)
     loops = np.zeros(graph.n_nodes)
     loops[sources[sources == targets]] = 0.5
-    sheet = arranged(level, sources, targets, width + loops)
+    sheet = arranged(level.astype(np.int64), sources, targets, width + loops)
     gone = np.zeros(graph.n_edges, dtype=bool)
-    gone[ranked.removed] = True
+    gone[removed] = True
 
     right = max(sheet.width + 0.3, 2.6)
     figure = new_figure(right + 1.2, sheet.height + 1.5)
@@ -72,27 +72,14 @@ def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomStat
         axes.add_patch(_arrow(path, gone[edge], f"{kind}-{edge}"))
     for node, name in enumerate(names):
         _node(axes, node, name, sheet.x[node], sheet.y[node], width[node])
-    kept = graph.n_edges - len(ranked.removed)
-    legend = [Line2D([], [], color=QUIET, label=counted(kept, "edge"))]
-    if len(ranked.removed):
-        label = f"{len(ranked.removed):,} removed to break cycles"
+    legend = [Line2D([], [], color=QUIET, label=counted(graph.n_edges - len(removed), "edge"))]
+    if len(removed):
+        label = f"{len(removed):,} removed to break cycles"
         legend.append(Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=label))
     figure.legend(
         handles=legend, loc="outside lower left", ncols=2, frameon=False, fontsize=9, labelcolor=INK
     )
     return figure
-
-
-def _check_size(nodes: int, edges: int) -> None:
-    """Raise an InputError if a drawing could not be read."""
-    if nodes > MAX_NODES or edges > MAX_EDGES:
-        raise InputError(
-            f"The graph has {counted(nodes, 'node')} and {counted(edges, 'edge')}; a drawing of "
-            f"the hierarchy stays readable up to {MAX_NODES} nodes and {MAX_EDGES} edges. Draw a "
-            "part of the graph, or another kind of picture: levels, or map for a model."
-        )
-    if nodes == 0:
-        raise InputError("The graph has no nodes; there is nothing to draw.")
 
 
 def _short(name: str) -> str:
@@ -128,18 +115,18 @@ def _node(axes: Axes, node: int, name: str, x: float, y: float, width: float) ->
 def _arrow(path: Path, removed: bool, name: str) -> FancyArrowPatch:
     from matplotlib.patches import FancyArrowPatch
 
+    look: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": "solid", "zorder": 1}
+    if removed:
+        look = {
+            "color": RED,
+            "linewidth": 1.3,
+            "linestyle": (0, (4, 2)),
+            "zorder": 2,
+        }
     arrow = FancyArrowPatch(
-        path=path,
-        arrowstyle="-|>,head_length=4,head_width=1.8",
-        color=RED if removed else QUIET,
-        linewidth=1.3 if removed else 0.9,
-        linestyle=(0, (4, 2)) if removed else "solid",
-        zorder=2 if removed else 1,
-        shrinkA=0,
-        shrinkB=0,
-        capstyle="butt",
-        joinstyle="miter",
-    )
+        path=path, arrowstyle="-|>,head_length=4,head_width=1.8",
+        shrinkA=0, shrinkB=0, capstyle="butt", joinstyle="miter", **look,
+    )  # fmt: skip
     arrow.set_gid(name)
     return arrow
 
@@ -169,24 +156,22 @@ def _way(route: Float64Array, width: float) -> Path:
     """Return a curve through the points of a route that leaves and enters boxes vertically."""
     from matplotlib.path import Path
 
-    points = route.copy()
-    if len(points) == 2 and (points[0] == points[1]).all():  # a self-loop, at the right of the box
-        (x, y), half = points[0], _HEIGHT / 2
-        x += width / 2 - 0.06
-        curve = [(x, y + half), (x + 0.1, y + 0.42), (x + 0.42, y + 0.16), (x + 0.06, y + 0.02)]
-        return Path(curve, [Path.MOVETO, *[Path.CURVE4] * 3])
     up = np.array([0.0, 1.0])
-    rise = np.sign(points[-1, 1] - points[0, 1])
-    if rise == 0:  # within a row: an arc above it
-        start, end = points[0] + up * _HEIGHT / 2, points[-1] + up * _HEIGHT / 2
-        bow = min(0.2 + 0.05 * abs(end[0] - start[0]), 0.45)
-        curve = [start, start + bow * up, end + bow * up, end]
-        return Path(curve, [Path.MOVETO, *[Path.CURVE4] * 3])
-    points[0, 1] += rise * _HEIGHT / 2
-    points[-1, 1] -= rise * _HEIGHT / 2
-    vertices, codes = [points[0]], [Path.MOVETO]
-    for start, end in pairwise(points):
-        half = (end[1] - start[1]) / 2
-        vertices += [start + half * up, end - half * up, end]
-        codes += [Path.CURVE4] * 3
-    return Path(vertices, codes)
+    half = up * _HEIGHT / 2
+    rise = np.sign(route[-1, 1] - route[0, 1])
+    if len(route) == 2 and (route[0] == route[1]).all():  # a self-loop, at the right of the box
+        bends = np.array([[0, _HEIGHT / 2], [0.1, 0.42], [0.42, 0.16], [0.06, 0.02]])
+        vertices = list(bends + route[0] + [width / 2 - 0.06, 0.0])
+    elif rise == 0:  # within a row: an arc above it
+        start, end = route[0] + half, route[-1] + half
+        bow = up * min(0.2 + 0.05 * abs(end[0] - start[0]), 0.45)
+        vertices = [start, start + bow, end + bow, end]
+    else:
+        points = route.copy()
+        points[0] += rise * half
+        points[-1] -= rise * half
+        vertices = [points[0]]
+        for start, end in pairwise(points):
+            middle = up * (end[1] - start[1]) / 2
+            vertices += [start + middle, end - middle, end]
+    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])

@@ -184,9 +184,9 @@ def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
     return parts
 
 
-def figure(title: str, chart: str, note: str = "") -> str:
-    """Return a chart (or what replaces it) under its title, and a note below; both are HTML."""
-    return f"<figure><h3>{escape(title)}</h3>{chart}{note}</figure>"
+def figure(title: str, chart: str) -> str:
+    """Return a chart, or the HTML that replaces it, under its title."""
+    return f"<figure><h3>{escape(title)}</h3>{chart}</figure>"
 
 
 def grid(figures: Sequence[str]) -> str:
@@ -248,8 +248,8 @@ def _css(color: Color) -> str:
     return f"var(--{name})"
 
 
-def _short(text: str, most: int = 20) -> str:
-    return escape(text if len(text) <= most else text[: most - 1] + "…")
+def _short(text: str) -> str:
+    return escape(text if len(text) <= 20 else text[:19] + "…")
 
 
 def _round_up(value: float) -> float:

@@ -26,18 +26,17 @@ class _Page:
 
     def render(self, command: str) -> str:
         result = self.result
-        sections = [
-            report.Section("Results", self._summary()),
-            report.Section("By protocol", self._bars()),
-        ]
-        if self.pairwise:
-            sections.append(report.Section("ROC curves", self._rocs()))
-        if self.done:
-            sections.append(report.Section("What a point costs", self._costs()))
-        if len(result.dims) > 1 and any(row.runs for row in result.methods if row.dim is not None):
-            sections.append(report.Section("Dimension", self._dimensions()))
-        sections.append(report.Section("All metrics", self._details()))
-        sections.append(report.Section("Protocol", self._protocol()))
+        trained = any(row.runs for row in result.methods if row.dim is not None)
+        parts = {
+            "Results": self._summary(),
+            "By protocol": self._bars(),
+            "ROC curves": self._rocs() if self.pairwise else "",
+            "What a point costs": self._costs() if self.done else "",
+            "Dimension": self._dimensions() if len(result.dims) > 1 and trained else "",
+            "All metrics": self._details(),
+            "Protocol": self._protocol(),
+        }
+        sections = [report.Section(title, body) for title, body in parts.items() if body]
         seeds = f"{len(result.seeds)} seed" + ("s" if len(result.seeds) != 1 else "")
         subtitle = (
             f"{result.nodes:,} nodes, {result.edges:,} edges, {result.test_edges:,} test edges; "

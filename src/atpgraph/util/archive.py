@@ -36,32 +36,19 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class Field:
-    """What one array of an archive has to look like.
+    """Requirements for one array of an archive.
 
-    Attributes
-    ----------
-    kind : str
-        NumPy's letter for the kind of element: "f", "i", "u" or "b".
-    shape : tuple
-        For each dimension a number, a letter that stands for the same number in every field
-        ("n+1" is one more), or None for any number.
-    low, high : number or letter, optional
-        Every element lies in [low, high).
-    ascending : bool
-        No element is smaller than the one before.
-    unique : bool
-        No element is there twice.
-    optional : bool
-        The array may be missing.
+    A dimension is a number, a letter that stands for the same number in every field ("n+1" is one
+    more), or None for any number.
     """
 
-    kind: str
+    kind: str  # of the elements, as NumPy abbreviates it: "f", "i", "u" or "b"
     shape: tuple[int | str | None, ...]
-    low: float | None = None
+    low: float | None = None  # every element lies in [low, high)
     high: float | str | None = None
-    ascending: bool = False
-    unique: bool = False
-    optional: bool = False
+    ascending: bool = False  # no element is smaller than the one before
+    unique: bool = False  # no element occurs twice
+    optional: bool = False  # the array may be missing
 
 
 def pointers(rows: str, entries: str) -> Field:
@@ -112,17 +99,18 @@ def read_archive(
     kind, _, remedy = hint.partition("; ")
     known = (version,) if isinstance(version, int) else version
     try:
+        if os.fspath(path) == "-":
+            raise InputError(f"Standard input cannot be {kind}; name a file.")
         if file.is_dir():
             raise InputError(f"{file} is a directory; name a file.")
-        if not file.exists():
-            raise InputError(f"{file} does not exist; {remedy}.")
         if not file.is_file():  # a device such as /dev/zero has no end to look for
-            raise InputError(f"{file} is not a regular file; {remedy}.")
+            what = "is not a regular file" if file.exists() else "does not exist"
+            raise InputError(f"{file} {what}; {remedy}.")
         with file.open("rb") as opened, zipfile.ZipFile(opened) as archive:
             members = _members(archive, file.stat().st_size)
-            if DESCRIPTION not in members:
-                raise InputError(f"{file} is not {hint}.")
-            description = parse_json(as_text(_array(archive, members.pop(DESCRIPTION))))
+            description: Any = None
+            if DESCRIPTION in members:
+                description = parse_json(as_text(_array(archive, members.pop(DESCRIPTION))))
             if not isinstance(description, dict) or description.get("format") != format:
                 raise InputError(f"{file} is not {hint}.")
             if description.get("version") not in known:
@@ -140,7 +128,7 @@ def read_archive(
 
 
 def archive_format(path: str | os.PathLike[str]) -> str | None:
-    """Return the format that an archive says it has, "" if none; None for other files."""
+    """Return the format that an archive declares, "" if none; None for other files."""
     file = Path(path)
     if not file.is_file():
         return None
@@ -162,7 +150,7 @@ def load_array(path: Path, mmap_mode: Literal["r", "c"] | None = None) -> AnyArr
     except (OSError, ValueError):
         raise
     except (*_DAMAGE, MemoryError) as error:
-        raise ValueError(f"{path} is no array") from error
+        raise ValueError(f"{path} is not an array") from error
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{path} is an archive")
     return found
@@ -258,7 +246,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
         if dtype.hasobject or dtype.kind not in "fiub" or min(shape, default=0) < 0:
             raise ValueError(f"{info.filename[:60]!r} holds {dtype}, not numbers")
         if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
-            raise ValueError(f"{info.filename[:60]!r} has another length than its header says")
+            raise ValueError(f"{info.filename[:60]!r} does not have the length in its header")
         member.seek(0)
         array = npy.read_array(member, allow_pickle=False, max_header_size=_HEADER_BYTES)
     return array.astype(dtype.newbyteorder("="), copy=False)
@@ -268,13 +256,12 @@ def _check_shape(name: str, array: AnyArray, field: Field, sizes: dict[str, int]
     if array.dtype.kind != field.kind or array.ndim != len(field.shape):
         raise ValueError(f"{name!r} is not {field.kind!r} of {len(field.shape)} dimensions")
     for length, expected in zip(array.shape, field.shape, strict=True):
-        if expected is None:
-            continue
-        if isinstance(expected, int):
-            fits = length == expected
-        else:
+        if isinstance(expected, str):
             letter, _, more = expected.partition("+")
-            fits = sizes.setdefault(letter, length - int(more or 0)) == length - int(more or 0) >= 0
+            rest = length - int(more or 0)
+            fits = sizes.setdefault(letter, rest) == rest >= 0
+        else:
+            fits = expected is None or length == expected
         if not fits:
             raise ValueError(f"{name!r} has {length} entries where {expected} fit")
 

@@ -20,14 +20,7 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.util.archive import load_array
 from atpgraph.util.arrays import AnyArray
-from atpgraph.util.files import (
-    atomic_folder,
-    atomic_path,
-    fcntl,
-    is_temporary,
-    remove_folder,
-    sweep,
-)
+from atpgraph.util.files import atomic_folder, atomic_path, fcntl, is_temporary, sweep
 
 MANIFEST = "job.json"
 FORMAT = "atpgraph-work"
@@ -72,15 +65,6 @@ class WorkFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             with atomic_path(manifest) as temporary:
                 temporary.write_text(json.dumps(wanted, indent=2), encoding="utf-8")
-        self._trusted = False
-
-    @classmethod
-    def there(cls, path: str) -> WorkFolder:
-        """Return a folder that another process of the same job has opened."""
-        folder = cls.__new__(cls)
-        folder.path = Path(path)
-        folder._trusted = True  # checking the digest would read all of it in every task
-        return folder
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -108,59 +92,49 @@ class WorkFolder:
         with atomic_folder(self.path / name, known=known) as folder:
             for part, array in parts.items():
                 np.save(folder / f"{part}.npy", array, allow_pickle=False)
-            told = json.dumps(facts)
-            sealed = {"facts": told, "seal": _seal(parts, told)}
+            text = json.dumps(facts)
+            sealed = {"facts": text, "seal": _seal(parts, text)}
             (folder / "facts.json").write_text(json.dumps(sealed), encoding="utf-8")
 
     def get(self, name: str) -> tuple[Parts, Facts]:
-        """Read a stage: its arrays mapped, changes to them not written back.
-
-        The digest is checked, as the arrays go to compiled code as they are.
-        """
-        folder = self.path / name
-        sealed = _read(folder / "facts.json")
-        try:
-            parts = {
-                file.stem: np.asarray(load_array(file, "c"))
-                for file in sorted(folder.glob("*.npy"))
-            }
-            whole = self._trusted or _seal(parts, sealed["facts"]) == sealed["seal"]
-        except (OSError, ValueError, KeyError):
-            whole = False
-        if not whole:
-            raise InputError(f"{folder} is damaged; delete {self.path} and start over.")
-        facts: Facts = json.loads(sealed["facts"])
-        return parts, facts
-
-    def loop(self, name: str) -> Loop:
-        """Return the saved states of a loop."""
-        return Loop(self, name)
+        """Read a stage: its arrays are mapped, and changes to them are not written back."""
+        return read_stage(self.path / name)
 
 
 class Loop:
-    """States `name-0`, `name-1`, … of a loop: a new one is written before the last one goes."""
+    """The last state of a loop, saved as a stage that is replaced at most every 30 seconds."""
 
     def __init__(self, folder: WorkFolder, name: str) -> None:
         self._folder, self._name, self._saved = folder, name, time.monotonic()
 
-    def _numbers(self) -> list[int]:
-        found = self._folder.path.glob(f"{self._name}-*")
-        return sorted(int(path.name.rpartition("-")[2]) for path in found)
-
     def state(self) -> tuple[Parts, Facts] | None:
-        """Return the last saved state; changes to the arrays are not written back."""
-        numbers = self._numbers()
-        return self._folder.get(f"{self._name}-{numbers[-1]}") if numbers else None
+        """Return the saved state; changes to the arrays are not written back."""
+        saved = (self._folder.path / self._name).exists()
+        return self._folder.get(self._name) if saved else None
 
-    def keep(self, parts: Callable[[], Parts], facts: Facts, *, at_once: bool = False) -> None:
+    def save(self, parts: Callable[[], Parts], facts: Facts, *, at_once: bool = False) -> None:
         """Save a state, unless one was saved a moment ago."""
-        if not at_once and time.monotonic() - self._saved < SECONDS:
-            return
-        numbers = self._numbers()
-        self._folder.put(f"{self._name}-{numbers[-1] + 1 if numbers else 0}", parts(), facts)
-        for number in numbers:
-            remove_folder(self._folder.path / f"{self._name}-{number}")
-        self._saved = time.monotonic()
+        if at_once or time.monotonic() - self._saved >= SECONDS:
+            self._folder.put(self._name, parts(), facts)
+            self._saved = time.monotonic()
+
+
+def read_stage(folder: Path, *, check: bool = True) -> tuple[Parts, Facts]:
+    """Read a stage, its arrays mapped.
+
+    The digest is checked because compiled code does not check the arrays; a worker leaves this out,
+    as it would read all of the stage for every task.
+    """
+    sealed = _read(folder / "facts.json")
+    try:
+        files = sorted(folder.glob("*.npy"))
+        parts = {file.stem: np.asarray(load_array(file, "c")) for file in files}
+        if check and _seal(parts, sealed["facts"]) != sealed["seal"]:
+            raise ValueError
+        facts: Facts = json.loads(sealed["facts"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{folder} is damaged; delete {folder.parent} and start over.") from error
+    return parts, facts
 
 
 def digest(arrays: Mapping[str, AnyArray]) -> str:
@@ -179,8 +153,8 @@ def digest(arrays: Mapping[str, AnyArray]) -> str:
     return total.hexdigest()
 
 
-def _seal(parts: Parts, told: str) -> str:
-    return hashlib.sha256(f"{digest(parts)} {told}".encode()).hexdigest()
+def _seal(parts: Parts, text: str) -> str:
+    return hashlib.sha256(f"{digest(parts)} {text}".encode()).hexdigest()
 
 
 def _read(path: Path) -> dict[str, Any]:

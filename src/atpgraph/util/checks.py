@@ -14,8 +14,8 @@ from atpgraph.errors import InputError
 T = TypeVar("T")
 
 
-def real_number(name: str, value: object, least: float = 0.0, most: float = inf) -> float:
-    """Return `value` as a finite float in [least, most].
+def real_number(name: str, value: object, most: float = inf) -> float:
+    """Return `value` as a finite float in [0, most].
 
     Examples
     --------
@@ -25,8 +25,8 @@ def real_number(name: str, value: object, least: float = 0.0, most: float = inf)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} is {value!r}; it must be a number.")
     number = float(value)
-    if not least <= number <= most or not isfinite(number):
-        bound = f"at least {least:g}" if most == inf else f"from {least:g} to {most:,.0f}"
+    if not 0 <= number <= most or not isfinite(number):
+        bound = "at least 0" if most == inf else f"from 0 to {most:,.0f}"
         raise InputError(f"{name} is {value}; it must be finite and {bound}.")
     return number
 

@@ -148,7 +148,7 @@ def _to_standard_output(file: Path) -> None:
 
 
 def check_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Path:
-    """Return the folder to write; an InputError if :func:`atomic_folder` cannot replace it."""
+    """Return the folder to write; raise an InputError if it cannot be replaced."""
     target, mode = _resolved(path)
     if mode is None:
         return target
@@ -164,7 +164,7 @@ def check_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Pat
 
 
 def _resolved(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
-    """Return where links lead, and the mode of what is there; None for a new name."""
+    """Follow links; return the target and its mode, None for a new name."""
     if "\0" in os.fspath(path):
         raise InputError(f"{os.fspath(path)!r} is not a file name: it holds a NUL character.")
     try:
@@ -239,7 +239,7 @@ def _removing(temporary: Path) -> Callable[..., None]:
 
 @atexit.register
 def _leave_nothing() -> None:
-    """Remove what threads still hold when the process ends."""
+    """Remove the temporary files that threads still hold when the process ends."""
     for temporary, owner in list(_living.items()):
         if owner == os.getpid():  # a forked child knows its parent's
             with contextlib.suppress(OSError):
@@ -257,7 +257,7 @@ def is_temporary(name: str) -> bool:
 
 
 def sweep(folder: Path, prefix: str = ".") -> None:
-    """Remove the unfinished work that killed writers left in a folder: what is not locked."""
+    """Remove the unfinished, unlocked work that killed writers left in a folder."""
     if fcntl is None:
         return
     for entry in os.scandir(folder):

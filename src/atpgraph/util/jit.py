@@ -59,7 +59,7 @@ def _compiled(function: F, **options: Any) -> F:
 
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]
-    """Numba's cache, for which a damaged file or a full disk is no more than a missing file."""
+    """Numba's cache, which treats a damaged file or a full disk like a missing file."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -121,8 +121,8 @@ def _is_ours(folder: Path) -> bool:
 def _is_private(folder: Path) -> bool:
     """Make a folder and return whether only this user can use it.
 
-    Somebody else may have made one of that name before, with machine code of theirs in it: then
-    its owner or its mode gives it away.
+    Another user may have made a folder of that name and put machine code into it; its owner or its
+    mode shows that.
     """
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -136,9 +136,9 @@ def compilation_note() -> str:
 
 
 class _Watch(event.TimingListener):  # type: ignore[misc]
-    def __init__(self, announce: Callable[[], None]) -> None:
+    def __init__(self, announce: Callable[[], None] | None) -> None:
         super().__init__()
-        self.announce: Callable[[], None] | None = announce
+        self.announce = announce
 
     def on_start(self, event: Any) -> None:
         if self.announce is not None:
@@ -152,7 +152,7 @@ class _Watch(event.TimingListener):  # type: ignore[misc]
 
 
 @contextlib.contextmanager
-def on_compilation(announce: Callable[[], None]) -> Iterator[_Watch]:
+def on_compilation(announce: Callable[[], None] | None = None) -> Iterator[_Watch]:
     """Call `announce` once if anything has to be compiled inside the block.
 
     The object yielded has ``seconds``: the time spent compiling so far.

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def lazy_names(
-    namespace: dict[str, Any], names_in: Mapping[str, Sequence[str]]
-) -> Callable[[str], Any]:
+def lazy_names(namespace: dict[str, Any], names_in: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of the package with the globals `namespace`.
 
-    `names_in` has the names that each module, relative to the package, defines.
+    `names_in` lists, for each module of the package, the names it defines, separated by blanks.
 
     Examples
     --------
     >>> namespace = {"__name__": "os"}
-    >>> lazy_names(namespace, {"path": ["basename"]})("basename")("/a/b"), "basename" in namespace
+    >>> lazy_names(namespace, {"path": "basename"})("basename")("/a/b"), "basename" in namespace
     ('b', True)
     """
     package = namespace["__name__"]
-    module_of = {name: module for module, names in names_in.items() for name in names}
+    module_of = {name: module for module, names in names_in.items() for name in names.split()}
 
     def imported(name: str) -> Any:
         if name not in module_of:

@@ -1,4 +1,7 @@
-"""Memory: what the user allows, what the machine has free, and what a block of code took."""
+"""Measure memory: the budget, what the machine has free, and the peak of a block of code.
+
+psutil would not help much: it knows neither the limit of a container nor the peak of a block.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _CGROUPS = (  # of versions 2 and 1: limit and use of a container
 
 
 def budget_bytes(memory: str | float | None) -> int:
-    """Return the number of bytes that `memory` means; None is half of what is free now.
+    """Return the number of bytes that `memory` means; None is half of the memory that is free now.
 
     Examples
     --------

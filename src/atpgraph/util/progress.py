@@ -56,13 +56,11 @@ def stage(name: str, total: float | None = None) -> Iterator[Stage]:
     if display is None:
         yield Stage(None)
         return
-    number = None
+    number = display.start(name, total)
     try:
-        number = display.start(name, total)
         yield Stage(display, number)
     finally:
-        if number is not None:
-            display.finish(number)
+        display.finish(number)
 
 
 @contextlib.contextmanager
@@ -107,7 +105,6 @@ class _Running:
 class LineDisplay:
     """Print stages to standard error: their start, the share done now and then, their time.
 
-    As a context manager, it shows the stages of the block and announces a compilation of kernels.
     Once closed it prints nothing: a thread that Ctrl-C left behind may still begin a stage.
     """
 
@@ -116,18 +113,6 @@ class LineDisplay:
     def __init__(self) -> None:
         self._stages: list[_Running] = []
         self._closed = False
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self) -> None:
-        from atpgraph.util.jit import compilation_note, on_compilation
-
-        watch = on_compilation(lambda: self.announce(f"atp: {compilation_note()} …"))
-        self._stack.callback(self.close)
-        self._stack.enter_context(watch)
-        self._stack.enter_context(report_to(self))
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
 
     def start(self, name: str, total: float | None) -> int:
         """Begin a stage and return its number."""
@@ -181,7 +166,18 @@ class BarDisplay(LineDisplay):
             if self._closed:
                 return 0
             if self._bars is None:
-                self._bars = self._new_bars()
+                from rich import progress
+
+                self._bars = progress.Progress(
+                    progress.SpinnerColumn(),
+                    progress.TextColumn("{task.description}", markup=False),
+                    progress.BarColumn(),
+                    progress.TimeElapsedColumn(),
+                    console=self.console,
+                    transient=True,
+                    redirect_stdout=False,
+                    redirect_stderr=False,
+                )
                 self._bars.start()
             return self._bars.add_task(visible(name), total=total)
 
@@ -215,21 +211,16 @@ class BarDisplay(LineDisplay):
             self._bars.stop()
             self._bars = None
 
-    def _new_bars(self) -> Progress:
-        from rich import progress
 
-        return progress.Progress(
-            progress.SpinnerColumn(),
-            progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(),
-            progress.TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+@contextlib.contextmanager
+def progress_display() -> Iterator[None]:
+    """Show the stages of the block, and the compilation of kernels, on standard error.
 
+    A terminal gets bars, anything else lines.
+    """
+    from atpgraph.util.jit import compilation_note, on_compilation
 
-def progress_display() -> LineDisplay:
-    """Return a display for standard error: bars on a terminal, else lines."""
-    return BarDisplay() if sys.stderr.isatty() else LineDisplay()
+    display = BarDisplay() if sys.stderr.isatty() else LineDisplay()
+    announced = on_compilation(lambda: display.announce(f"atp: {compilation_note()} …"))
+    with contextlib.closing(display), announced, report_to(display):
+        yield

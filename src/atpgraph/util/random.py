@@ -1,4 +1,4 @@
-"""Make NumPy generators from what a user gives as random state."""
+"""Make NumPy generators from the `random_state` that a user gives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rng_state(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def kernel_seed(rng: np.random.Generator) -> np.uint64:
-    """Return a seed for a compiled kernel that has a generator of its own."""
+    """Return a seed for a compiled kernel with its own generator."""
     return np.uint64(rng.integers(1, 2**63, dtype=np.int64))
 
 

@@ -1,1 +1,1 @@
-"""Whom to ask: suggestions with reasons, under policies, newcomers included."""
+"""Suggest whom to ask, with reasons, under policies, newcomers included."""

@@ -15,10 +15,10 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.checks import renamed_top
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.model_folder import ModelFolder, read_expertise, write_model
 from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
 from atpgraph_qa.advisor.policies import AskLog, Dispatcher, Policy
+from atpgraph_qa.advisor.reasons import Hierarchy
 from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, LocalRanker, Ranker, Suggestions, suggest
 from atpgraph_qa.data.site import Site
 from atpgraph_qa.ranking.router import Router
@@ -61,9 +61,9 @@ class Advisor:
         Who was welcomed since.
     embedding : mapping
         Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
-    fitted, stored : Expertise, bytes or None
-        The expertise, or its file, which is read when it is first asked for; no bytes if it is to
-        be computed then.
+    stored : bytes or None
+        The file of :attr:`expertise`, which is read when that is first asked for; without one it
+        is computed then.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -104,7 +104,6 @@ class Advisor:
     router: Router
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
-    fitted: Expertise | None = field(default=None, repr=False)
     stored: bytes | None = field(default=None, repr=False)
     hierarchy: Hierarchy = field(default_factory=Hierarchy, repr=False)
     ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
@@ -169,15 +168,14 @@ class Advisor:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the model folder, whole or not at all; returns its path."""
-        stored = self.stored if self.fitted is None else None
-        expertise = self.expertise if stored is None else stored
+        """Write the model folder, whole or not at all, and return its path."""
+        expertise = self.expertise if self.stored is None else self.stored
         return write_model(
             path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
 
     def merged(self) -> Self:
-        """Return the same advisor with what came since it was made in its indexes."""
+        """Return the same advisor with all events since its training added to the indexes."""
         made = replace(self, history=History(self.history.records.settled(), self.history.now))
         made.warm_up()
         return made
@@ -185,8 +183,6 @@ class Advisor:
     @cached_property
     def expertise(self) -> Expertise:
         """Difficulty of questions and expertise of people; computed when first asked for."""
-        if self.fitted is not None:
-            return self.fitted
         if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise
@@ -270,7 +266,7 @@ class Advisor:
         return made
 
     def observe(self, events: Iterable[Event]) -> Self:
-        """Return an advisor that also knows these events; this one does not change.
+        """Return an advisor with these events added; this one does not change.
 
         The time for an event is that of copying a few numbers per person. Weights, levels and
         expertise stay as they were trained; expertise is computed anew, when it is asked for, once
@@ -301,7 +297,6 @@ class Advisor:
             history=seen.history,
             newcomers=tuple(person for person in self.newcomers if person.user not in gone),
             hierarchy=self.hierarchy.without(gone),
-            fitted=None if gone else self.fitted,
             stored=b"" if gone else self.stored,
             ignored=seen.ignored,
         )
@@ -318,7 +313,7 @@ class Advisor:
         return made
 
     def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:
-        """Return an advisor whose confidence is corrected by what came of earlier suggestions.
+        """Return an advisor whose confidence is corrected by the outcomes of earlier suggestions.
 
         Parameters
         ----------
@@ -340,7 +335,7 @@ class Advisor:
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
             raise InputError(
-                f"{site.path} is another site than the one the advisor was trained on: train anew."
+                f"{site.path} is another site than the advisor was trained on: train a new one."
             )
         history = History.latest(records)
         codes = history.codes([person.user for person in self.newcomers])
@@ -350,9 +345,7 @@ class Advisor:
             if code < 0 or history.n_given[code] <= MOST_ANSWERS
         )
         hierarchy = Hierarchy.of(history, self.router.random_state)
-        return replace(
-            self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None, stored=None
-        )
+        return replace(self, history=history, hierarchy=hierarchy, newcomers=new, stored=None)
 
     @property
     def ranker(self) -> LocalRanker:

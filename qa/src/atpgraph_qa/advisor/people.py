@@ -22,34 +22,17 @@ _HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
 
 @dataclass(frozen=True)
 class Person:
-    """A person who may be asked.
+    """A person who may be asked."""
 
-    Attributes
-    ----------
-    id : int
-        User id on the site.
-    handle : str
-        Name on the site, for messages; empty if unknown.
-    opted_out : bool
-    away_until : str
-        Day like 2026-12-25 until which nobody should ask; empty for none.
-    hours, time_zone : str
-        Working hours like 09:00-17:00 and where; empty for the site's.
-    capacity : int or None
-        Most asks a week; None for the site's.
-    groups, topics : tuple of str
-        Groups on the site, and tags they say they know about.
-    """
-
-    id: int
-    handle: str = ""
+    id: int  # on the site
+    handle: str = ""  # name on the site, for messages; empty if unknown
     opted_out: bool = False
-    away_until: str = ""
-    hours: str = ""
-    time_zone: str = ""
-    capacity: int | None = None
-    groups: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
+    away_until: str = ""  # day like 2026-12-25 until which nobody should ask; empty for none
+    hours: str = ""  # working hours like 09:00-17:00; empty for the site's
+    time_zone: str = ""  # empty for the site's
+    capacity: int | None = None  # most asks a week; None for the site's
+    groups: tuple[str, ...] = ()  # on the site
+    topics: tuple[str, ...] = ()  # tags they say they know about
 
 
 class Directory:
@@ -87,7 +70,7 @@ class Directory:
         return found[:limit]
 
     def declaring(self) -> tuple[Person, ...]:
-        """Return those who say what they know about."""
+        """Return the people who declare topics."""
         return self._keep("topics", lambda: tuple(person for person in self if person.topics))
 
     def members(self, groups: Collection[str]) -> Int64Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.archive import parse_json
-from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.advisor.people import (
     WEEKDAYS,
@@ -32,7 +32,6 @@ HOUR_MS = 3_600_000
 WEEK_MS = 7 * DAY_MS
 _STRONGEST = 1e6
 _FALLBACK_POOL = 200  # among so many of the best the least recently asked is looked for
-_STEP = 64  # how many of the best are looked at before more of them are sorted out
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class AskLog:
         self._asked: dict[int, list[int]] = {}
         self._last: dict[int, int] = {}
         self._counts: tuple[Int64Array, Int64Array] | None = None
-        self._counted_until = 0
+        self._complete_until = 0  # until then all of `_asked` is in the last week
         self._lock = threading.Lock()
         self.places = 0
         self.newcomers = 0
@@ -142,6 +141,7 @@ class AskLog:
             for person, moment in asked:
                 self._asked[person] = [*self._asked.get(person, ()), moment]
                 self._last[person] = max(moment, self._last.get(person, 0))
+                self._complete_until = min(self._complete_until, moment + WEEK_MS)
             self._counts = None
 
     def times_asked(self, person: int, now_ms: int, days: float) -> int:
@@ -154,22 +154,22 @@ class AskLog:
         return self._last.get(person, 0)
 
     def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
-        """Return the ids of those asked in the last seven days, ascending, and how often.
-
-        They are counted again when somebody was asked, or an ask is more than a week ago.
-        """
+        """Return the ids of those asked in the last seven days, ascending, and how often."""
         with self._lock:
-            if self._counts is None or now_ms >= self._counted_until:
+            if now_ms >= self._complete_until:  # an ask became older than a week
                 since = now_ms - WEEK_MS
                 lately = {
                     person: [time for time in times if time > since]
-                    for person, times in sorted(self._asked.items())
+                    for person, times in self._asked.items()
                 }
                 self._asked = {person: times for person, times in lately.items() if times}
-                moments = [time for times in self._asked.values() for time in times]
-                self._counted_until = min(moments, default=now_ms) + WEEK_MS
-                counts = [len(times) for times in self._asked.values()]
-                self._counts = np.array(list(self._asked), np.int64), np.array(counts, np.int64)
+                moments = (time for times in self._asked.values() for time in times)
+                self._complete_until = min(moments, default=now_ms) + WEEK_MS
+                self._counts = None
+            if self._counts is None:
+                people = sorted(self._asked)
+                counts = [len(self._asked[person]) for person in people]
+                self._counts = np.array(people, np.int64), np.array(counts, np.int64)
             return self._counts
 
     def drop(self, person: int) -> None:
@@ -197,7 +197,7 @@ class AskLog:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the log of a file; an empty one if there is no file yet."""
+        """Read the log in a file; return an empty one if there is no file yet."""
         file = Path(path)
         if not file.exists():
             return cls()
@@ -216,7 +216,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a rule, by name or ``asked``, said about a person, and the same in words."""
+    """The verdict of a rule (its name, or ``asked``) about a person, and the same in words."""
 
     person: int
     rule: str
@@ -225,28 +225,14 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The people that a policy selects.
+    """The people that a policy selects among some candidates."""
 
-    Attributes
-    ----------
-    positions : int64 array
-        Positions of the people to ask among the candidates, best first.
-    allowed : boolean array
-        Which candidates may be asked; where the policy looks at the best only
-        (:attr:`Policy.considered`), by activity and groups alone.
-    scores : float64 array
-        Scores of the candidates with what they declared, less their load.
-    newcomers : int
-        How many of the people to ask are newcomers.
-    decisions : tuple of Decision
-        About those who were looked at, best first.
-    """
-
-    positions: Int64Array
+    positions: Int64Array  # of the people to ask, best first
+    # Who may be asked; where the policy looks at the best only, by activity and groups alone.
     allowed: BoolArray
-    scores: Float64Array
-    newcomers: int
-    decisions: tuple[Decision, ...] = ()
+    scores: Float64Array  # with what people declared, less their load
+    newcomers: int  # how many of the people to ask are newcomers
+    decisions: tuple[Decision, ...] = ()  # about those who were looked at, best first
 
 
 class Dispatcher:
@@ -339,7 +325,7 @@ class Dispatcher:
         return None
 
     def allowed(self, candidates: Int64Array, asker: int, now_ms: int) -> BoolArray:
-        """Return which candidates may be asked now, their activity aside."""
+        """Return which candidates may be asked now, ignoring their activity."""
         result: BoolArray = np.asarray(candidates != asker)
         if self.why_not(Person(-1), now_ms) is not None:  # a rule for everybody
             return np.zeros(len(candidates), dtype=np.bool_)
@@ -348,42 +334,31 @@ class Dispatcher:
         busy = [user for user in told if self.why_not(self.people[user], now_ms) is not None]
         return np.asarray(result & ~np.isin(candidates, np.array(busy, dtype=np.int64)))
 
-    def eligible(self, query: Query, codes: Int64Array | None = None) -> BoolArray:
-        """Return who is worth ranking, by activity and groups.
-
-        The answer is for the given user codes (−1 is unknown), by default for all.
-        """
-        count = query.history.n_users if codes is None else len(codes)
-        result = np.ones(count, dtype=np.bool_)
-        for _, passed in self._eligibility(query, codes):
+    def eligible(self, query: Query) -> BoolArray:
+        """Return which users are worth ranking, by activity and groups; unknown ones are last."""
+        result = np.ones(query.history.n_users + 1, dtype=np.bool_)
+        for _, passed in self._eligibility(query):
             result &= passed
         return result
 
-    def _eligibility(self, query: Query, codes: Int64Array | None) -> list[tuple[str, BoolArray]]:
-        """Return what each rule that costs nothing says of people, with a phrase for it."""
+    def _eligibility(self, query: Query) -> list[tuple[str, BoolArray]]:
+        """Return the verdicts of the cheap rules about all users, with a phrase for each."""
         rule, history = self.policy, query.history
         checks = []
 
-        def of(column: AnyArray) -> AnyArray:
-            if codes is None or not len(column):
-                return column if codes is None else np.zeros(len(codes), column.dtype)
-            return np.where(codes >= 0, column[codes], column.dtype.type(0))
-
         def among(users: Any) -> BoolArray:
-            found = np.zeros(history.n_users, dtype=np.bool_)
-            known = history.codes(users)
-            found[known[known >= 0]] = True
-            return of(found)
+            found = np.zeros(history.n_users + 1, dtype=np.bool_)
+            found[history.codes(users)] = True
+            found[-1] = False
+            return found
 
         if rule.least_answers:
-            enough = of(history.n_given) >= rule.least_answers
-            declared = [person.id for person in self.people.declaring()]
-            if declared:
-                enough |= among(declared)
+            enough = np.append(history.n_given >= rule.least_answers, False)
+            enough |= among([person.id for person in self.people.declaring()])
             checks.append((f"gave fewer than {rule.least_answers} answers", enough))
         if rule.inactive_days is not None:
             oldest = query.asked_ms - rule.inactive_days * DAY_MS
-            active = of(history.last_answer_ms) > oldest
+            active = np.append(history.last_answer_ms > oldest, oldest < 0)
             checks.append((f"have not answered for {rule.inactive_days:g} days", active))
         if rule.groups:
             members = among(self.people.members(rule.groups))
@@ -395,9 +370,9 @@ class Dispatcher:
         last = query.history.last_answer_ms
         everybody = np.flatnonzero(last)
         parts = [
-            f"{int((~passed).sum())} of {len(everybody)} {phrase}"
-            for phrase, passed in self._eligibility(query, everybody)
-            if not passed.all()
+            f"{int((~passed[everybody]).sum())} of {len(everybody)} {phrase}"
+            for phrase, passed in self._eligibility(query)
+            if not passed[everybody].all()
         ]
         days = (query.asked_ms - int(last.max())) / DAY_MS if len(last) else 0.0
         rule = self.policy
@@ -419,7 +394,7 @@ class Dispatcher:
         """Choose at most `top` of some users, by score and then id, and log the choice."""
         rule = self.policy
         now = query.asked_ms if self.now_ms is None else self.now_ms
-        allowed = self.eligible(query, query.history.codes(candidates))
+        allowed = self.eligible(query)[query.history.codes(candidates)]
         allowed &= candidates != query.question.asker
         if rule.considered is None:
             allowed &= self.allowed(candidates, query.question.asker, now)
@@ -440,24 +415,18 @@ class Dispatcher:
         self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int
     ) -> tuple[list[int], list[Decision]]:
         """Go down the list, and choose the first who may be asked."""
-        places, limit = np.flatnonzero(allowed), self.policy.considered
-        most = len(places) if limit is None else limit
+        # Unless only the best are looked at, everybody who is allowed may be asked.
+        count = top if self.policy.considered is None else self.policy.considered
         chosen: list[int] = []
         decisions: list[Decision] = []
-        seen, size = 0, min(max(top, _STEP), most)
-        while seen < min(most, len(places)) and len(chosen) < top:
-            head = best(candidates, scores, places, size)
-            for place in head[seen:].tolist():
-                person = self.people[int(candidates[place])]
-                no = self.why_not(person, now)
-                if no is not None:
-                    decisions.append(no)
-                elif len(chosen) < top:
-                    chosen.append(place)
-                    decisions.append(Decision(person.id, "asked", f"place {len(chosen)}"))
-                elif limit is None:
-                    break
-            seen, size = len(head), min(4 * size, most)
+        for place in best(candidates, scores, np.flatnonzero(allowed), count).tolist():
+            person = self.people[int(candidates[place])]
+            no = self.why_not(person, now)
+            if no is not None:
+                decisions.append(no)
+            elif len(chosen) < top:
+                chosen.append(place)
+                decisions.append(Decision(person.id, "asked", f"place {len(chosen)}"))
         return chosen, decisions
 
     def _fallback(
@@ -479,7 +448,7 @@ class Dispatcher:
     def _adjusted(
         self, query: Query, candidates: Int64Array, scores: Float64Array, now: int
     ) -> Float64Array:
-        """Return the scores with what people declared, and less the load of the week."""
+        """Return the scores plus what people declared, minus the load of the week."""
         rule, tags = self.policy, set(query.question.tags)
         changes: list[tuple[Int64Array, Float64Array]] = []
         if tags and rule.declared_bonus:

@@ -45,6 +45,7 @@ from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.tables import Buffer, TextLines
 
 _SPARE = 4096  # bytes at least that an array may grow by
+_PIPE_BYTES = 1 << 20  # a message of 100,000 numbers, so that nobody waits for its other half
 _INDEXES = ("by_question", "by_owner", "by_asker", "by_tag")
 
 
@@ -188,7 +189,9 @@ class _Reader:
 
     def __init__(self, folder: str) -> None:
         command = [sys.executable, "-m", "atpgraph_qa.advisor.readers", folder]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=_PIPE_BYTES
+        )
         self._lock = threading.Lock()  # changes and questions may be sent at the same time
 
     def send(self, *message: Any) -> None:
@@ -212,7 +215,7 @@ class _Reader:
 
 
 def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
-    """Return a message as JSON; `put` takes the arrays and says where each is."""
+    """Return a message as JSON; `put` stores each array and returns its place."""
 
     def plain(value: Any) -> Any:
         kind = {"@": name_of(type(value))}
@@ -341,7 +344,7 @@ def share(advisor: Advisor, folder: Path) -> None:
             out.seek(start + room * row)  # a hole: it takes no space
             return array.dtype.str, array.shape, start, room
 
-        bare = replace(advisor, history=history, fitted=None, stored=None, embedding={}, ignored=())
+        bare = replace(advisor, history=history, stored=None, embedding={}, ignored=())
         indexes = {name: getattr(records, name) for name in _INDEXES}
         own = {f.name: getattr(week, f.name) for f in fields(week) if f.name != "known"}
         written = encoded((bare, indexes, week.known.now, own), put)

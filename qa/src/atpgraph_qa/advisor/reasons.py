@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph.util.jit import kernel
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline.events import Arrival
+from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
 
 _MOST_SIMILAR = 3
 _TITLE = 60
+_NOBODY = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Levels of people in the competition graph of a site, its cycles broken.
+
+    They do not rank: what the hierarchy knows of people, counts of answers, votes and acceptances
+    know as well (docs/evidence/routing.md).
+    """
+
+    users: Int64Array = field(default_factory=lambda: _NOBODY)  # ids, ascending
+    level: Int64Array = field(default_factory=lambda: _NOBODY)  # of each, from 1
+    top: int = 0  # the highest level
+
+    @classmethod
+    def of(cls, history: History, random_state: int = 0) -> Self:
+        """Return the hierarchy of a history."""
+        from atpgraph.cycles import break_cycles
+        from atpgraph.hierarchy import levels
+        from atpgraph_qa.competition import competition_graph
+
+        competition = competition_graph(history.posts(), ega="consecutive")
+        if not competition.graph.n_edges:
+            return cls()
+        height = levels(break_cycles(competition.graph, "h-voting", random_state=random_state).dag)
+        nodes = competition.user_nodes(history.users)
+        there = nodes >= 0
+        users, level = history.users[there], height[nodes[there]].astype(np.int64)
+        order = np.argsort(users)
+        return cls(users[order], level[order], int(height.max()))
+
+    def level_of(self, user: int) -> int:
+        """Return the level of a user by id, 0 for those not in it."""
+        place = int(np.searchsorted(self.users, user))
+        there = place < len(self.users) and self.users[place] == user
+        return int(self.level[place]) if there else 0
+
+    def without(self, users: Iterable[int]) -> Self:
+        """Return the hierarchy without some people."""
+        gone = np.fromiter(users, dtype=np.int64)
+        if not len(gone):
+            return self
+        kept = ~np.isin(self.users, gone)
+        return replace(self, users=self.users[kept], level=self.level[kept])
 
 
 @dataclass(frozen=True)
@@ -135,7 +182,7 @@ def _ids(query: Query, questions: Int64Array) -> tuple[int, ...]:
 
 
 def _count(count: int, what: str) -> str:
-    return f"{count} {what}" + ("s" if count > 1 else "")
+    return f"{count} {what}" + ("s" if count != 1 else "")
 
 
 @kernel

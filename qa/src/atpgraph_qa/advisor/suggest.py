@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
-from atpgraph_qa.advisor.reasons import Reason, explain
+from atpgraph_qa.advisor.reasons import Hierarchy, Reason, explain
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.query import Query, by_id
 
@@ -61,12 +60,12 @@ class Suggestions:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
 class Ranker(Protocol):
-    """Scores people for a question and says why: here, or in another process."""
+    """Scores people for a question, with reasons, in this or in another process."""
 
     def scores(self, query: Query, codes: Int64Array) -> Float64Array:
         """Return one number per user code; differences are log-odds."""
@@ -112,7 +111,7 @@ def suggest(
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)
     # Only those whom the rules leave: most people have been away for long.
-    worth_ranking = rules.eligible(query) & (query.history.last_answer_ms > 0)
+    worth_ranking = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
     codes = by_id(query, np.flatnonzero(worth_ranking))
     people = query.history.users[codes]
     if not len(people):
@@ -133,7 +132,7 @@ def suggest(
 
 
 def _doubt(learnt: bool, best: float, least: float) -> str:
-    """Why the list should not be trusted; empty if it may be."""
+    """Return why the list should not be trusted; empty if it may be."""
     if not learnt:
         return (
             "There is no accepted answer to learn from: people are ranked by the similar questions "
@@ -145,7 +144,7 @@ def _doubt(learnt: bool, best: float, least: float) -> str:
 
 
 def _unknown(query: Query) -> tuple[str, ...]:
-    """Return the parts of the question that the site does not know."""
+    """Return the tags and words of the question that the site does not know."""
     question, history = query.question, query.history
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]

@@ -1,4 +1,4 @@
-"""The interface of all rows, and what a practitioner tries first: one formula each."""
+"""The interface of all baselines, and the simple ones that a practitioner tries first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_ANSWERS = 10
 
 
 class Baseline(ABC):
-    """A way of ranking people that has nothing to learn, unless a subclass says otherwise.
+    """A way to rank people; it learns nothing unless a subclass does.
 
     Only methods that learn what to do care for the `pool`: whom they will rank.
     """
@@ -32,7 +32,7 @@ class Baseline(ABC):
         self.random_state = random_state
 
     def fit(self, history: History) -> Self:
-        """Learn from what is known."""
+        """Learn from a history."""
         return self
 
     def update(self, history: History) -> Self:
@@ -79,7 +79,7 @@ def _answered(query: Query, of_question: FloatArray) -> Float64Array:
 
 
 def _similarity(query: Query) -> Float64Array:
-    """Return that of every earlier question: by meaning if there are vectors, else by words."""
+    """Return the similarity of every earlier question, by vectors if possible, else by words."""
     near = query.closeness if query.history.records.meaning is not None else query.match
     return near.astype(np.float64)
 
@@ -138,7 +138,7 @@ SIMPLE: tuple[type[Baseline], ...] = (
 
 
 class RouterWithNewcomers(Router):
-    """The router, every fifth place being for somebody with at most ten answers.
+    """The router with every fifth place reserved for somebody with at most ten answers.
 
     Sorted by probability, people with few answers come last: there are thousands of them, and each
     is unlikely. A :class:`~atpgraph_qa.Policy` with a share of 0.2 and five suggestions does this.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from scipy.special import expit
@@ -15,18 +15,11 @@ from atpgraph.embedding.growth import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.baselines.simple import UserScore
-from atpgraph_qa.baselines.text import TopicSpace
-from atpgraph_qa.competition import Ega, competition_graph
+from atpgraph_qa.baselines.text import text_space, topics
+from atpgraph_qa.competition import Ega, at_nodes, competition_graph
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
-
-
-def _at_nodes(values: Any, nodes: Int64Array, otherwise: float = 0.0) -> Float64Array:
-    """Return values by node, with another one for −1."""
-    result = np.full((len(nodes), *values.shape[1:]), otherwise)
-    result[nodes >= 0] = values[nodes[nodes >= 0]]
-    return result
 
 
 def _recent(query: Query, question_node: Int64Array, count: int) -> Int64Array:
@@ -46,7 +39,8 @@ class Level(UserScore):
         competition, self._levels = competition_graph(history.posts()), np.zeros(history.n_users)
         if competition.graph.n_edges:
             broken = break_cycles(competition.graph, "h-voting", random_state=self.random_state)
-            self._levels = _at_nodes(levels(broken.dag), competition.user_nodes(history.users))
+            nodes = competition.user_nodes(history.users)
+            self._levels = at_nodes(levels(broken.dag), nodes, 0.0)
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
@@ -67,7 +61,7 @@ class Qdee(UserScore):
         competition = competition_graph(history.posts(), ega="all-pairs")
         graph = competition.graph
         self._rank = agony(graph).centred if graph.n_edges else np.zeros(graph.n_nodes)
-        self._expertise = _at_nodes(self._rank, competition.user_nodes(history.users), -np.inf)
+        self._expertise = at_nodes(self._rank, competition.user_nodes(history.users), -np.inf)
         self._question = competition.question_nodes(history.questions.id)
         self._resolved = np.flatnonzero((history.best_answer >= 0) & (self._question >= 0))
         return self
@@ -120,7 +114,7 @@ class Structure:
                 random_state=random_state,
                 n_jobs=1,
             ).fit(competition.graph)
-            self.user_target = _at_nodes(self.atp.target_, self.user_node)
+            self.user_target = at_nodes(self.atp.target_, self.user_node, 0.0)
 
     @cached_property
     def _fold_in(self) -> FoldIn:
@@ -187,7 +181,7 @@ class PaperAtp(UserScore):
 
     def fit(self, history: History) -> Self:
         """Learn topics once, then the graph."""
-        self._topics = TopicSpace.of(history, self.random_state)
+        self._topics = text_space(history, topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -198,9 +192,9 @@ class PaperAtp(UserScore):
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
-        topics, near = self._topics.of_question(query), np.zeros(0, dtype=np.int64)
-        if topics is not None and len(self._seen):
-            best = np.argsort(-(self._seen @ topics), kind="stable")
+        theta, near = self._topics.of_question(query), np.zeros(0, dtype=np.int64)
+        if theta is not None and len(self._seen):
+            best = np.argsort(-(self._seen @ theta), kind="stable")
             near = self._structure.resolved[best[: self.settings.neighbors]]
         vector = self._structure.source(query, near)
         return np.asarray(expit(self._structure.user_target @ vector))

@@ -6,7 +6,8 @@ and hold vectors of every question asked since; the words stay those of that his
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 from zlib import crc32
 
@@ -19,43 +20,39 @@ from atpgraph_qa.baselines.simple import Baseline, UserScore
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
 
-_EPOCHS = 20  # of Doc2Vec
+_TOPICS = 30
+_SIZE, _EPOCHS = 64, 20  # of Doc2Vec
 _DAMPING, _ROUNDS = 0.85, 30  # of PageRank
+Encode = Callable[[Any], Any]  # from counts of words to vectors, a row for every text
+Learn = Callable[[History, Any, int], tuple[Encode, Any]]
 
 
-class TextSpace(ABC):
-    """Vectors of the questions of a history, and of every question asked since."""
+class TextSpace:
+    """Vectors of the questions of a history, and of every question asked since.
 
-    size: ClassVar[int] = 0
+    `learn` gets the history, its counts of words and a seed, and returns a function that makes
+    vectors of counts, and the vectors of the questions learned from, if it has them.
+    """
 
-    def __init__(self, history: History, random_state: int) -> None:
+    def __init__(self, history: History, learn: Learn, random_state: int) -> None:
         self.width = history.corpus.n_words(history.n_questions)
-        self.rows = np.zeros((0, self.size))
         self._last: tuple[Query | None, Float64Array | None] = None, None
-        self.model = self.learn(history, random_state)
-
-    @classmethod
-    def of(cls, history: History, random_state: int) -> Self:
-        """Return the space of a history, learned once for all methods that ask for it."""
-        key = cls, random_state
-        return history.remember("texts", key, lambda: cls(history, random_state))
-
-    @abstractmethod
-    def learn(self, history: History, random_state: int) -> Any:
-        """Return a model of the texts known so far; None where there are no words."""
-
-    @abstractmethod
-    def vectors(self, counts: Any) -> Any:
-        """Return a row for every row of counts of words."""
+        self._encode: Encode | None = None  # without any words there is nothing to learn
+        counts = self._counts(history)
+        if counts.nnz:
+            self._encode, self._rows = learn(history, counts, random_state)
 
     def of_questions(self, history: History) -> Any:
         """Return a row for every question known so far; no columns where there are no words."""
-        if self.model is None:
-            return np.zeros((history.n_questions, 0))
-        if history.n_questions > len(self.rows):
-            fresh = self.vectors(self.counts(history)[len(self.rows) :])
-            self.rows = np.vstack([self.rows, fresh])
-        return self.rows[: history.n_questions]
+        n = history.n_questions
+        if self._encode is None:
+            return np.zeros((n, 0))
+        known = 0 if self._rows is None else self._rows.shape[0]
+        if n > known:
+            fresh = self._encode(self._counts(history)[known:])
+            join = sparse.vstack if sparse.issparse(fresh) else np.vstack
+            self._rows = fresh if self._rows is None else join([self._rows, fresh])
+        return self._rows[:n]
 
     def of_question(self, query: Query) -> Float64Array | None:
         """Return the vector of a question; None for one without known words."""
@@ -66,12 +63,14 @@ class TextSpace(ABC):
     def _vector(self, query: Query) -> Float64Array | None:
         codes, counts = query.terms
         codes, counts = codes[codes < self.width], counts[codes < self.width]
-        if not len(codes) or self.model is None:
+        if not len(codes) or self._encode is None:
             return None
         row = sparse.csr_matrix((counts, codes, [0, len(codes)]), shape=(1, self.width))
-        return np.asarray(self.vectors(row)[0])
+        vector = self._encode(row)
+        found: Float64Array = (vector.toarray() if sparse.issparse(vector) else vector)[0]
+        return found
 
-    def counts(self, history: History) -> Any:
+    def _counts(self, history: History) -> Any:
         """Return the words of the questions so far in sparse rows; hidden questions have none."""
         counts = history.corpus.rows[: history.n_questions, : self.width]
         present = history.questions.present
@@ -80,107 +79,70 @@ class TextSpace(ABC):
         return sparse.csr_matrix(sparse.diags(present.astype(np.float64)) @ counts)
 
 
-class WordSpace(TextSpace):
-    """Words weighted by TF-IDF."""
-
-    def learn(self, history: History, random_state: int) -> Any:
-        """Weigh the words."""
-        from sklearn.feature_extraction.text import TfidfTransformer
-
-        return TfidfTransformer(sublinear_tf=True).fit(self.counts(history)) if self.width else None
-
-    def vectors(self, counts: Any) -> Any:
-        return self.model.transform(counts).toarray()
-
-    def of_questions(self, history: History) -> Any:
-        counts = self.counts(history)
-        return counts if self.model is None else self.model.transform(counts)
+def text_space(history: History, learn: Learn, random_state: int) -> TextSpace:
+    """Return the space of a history, learned once for all methods that ask for it."""
+    return history.remember(
+        "texts", (learn, random_state), lambda: TextSpace(history, learn, random_state)
+    )
 
 
-class TopicSpace(TextSpace):
-    """Topics by latent Dirichlet allocation (online variational Bayes)."""
+def tfidf(history: History, counts: Any, random_state: int) -> tuple[Encode, Any]:
+    """Weight words by TF-IDF."""
+    from sklearn.feature_extraction.text import TfidfTransformer
 
-    size = 30
-
-    def learn(self, history: History, random_state: int) -> Any:
-        """Learn topics from the questions that have words."""
-        from sklearn.decomposition import LatentDirichletAllocation
-
-        counts = self.counts(history)
-        counts = counts[np.diff(counts.indptr) > 0]
-        model = LatentDirichletAllocation(
-            self.size,
-            learning_method="online",
-            max_iter=5,
-            batch_size=512,
-            random_state=random_state,
-        )
-        return model.fit(counts) if counts.shape[0] else None
-
-    def vectors(self, counts: Any) -> Any:
-        return self.model.transform(counts)
+    return TfidfTransformer(sublinear_tf=True).fit(counts).transform, None
 
 
-class DocumentSpace(TextSpace):
-    """Doc2Vec, distributed bag of words (gensim), with the same vectors in every process."""
+def topics(history: History, counts: Any, random_state: int) -> tuple[Encode, Any]:
+    """Learn topics by latent Dirichlet allocation (online variational Bayes)."""
+    from sklearn.decomposition import LatentDirichletAllocation
 
-    size = 64
+    model = LatentDirichletAllocation(
+        _TOPICS, learning_method="online", max_iter=5, batch_size=512, random_state=random_state
+    )
+    return model.fit(counts[np.diff(counts.indptr) > 0]).transform, None
 
-    def learn(self, history: History, random_state: int) -> Any:
-        """Learn vectors of the questions."""
-        try:
-            from gensim.models import doc2vec
-        except ImportError:
-            raise MissingDependencyError(
-                "gensim", "rivals", "The row doc2vec", "atpgraph-qa"
-            ) from None
-        self._seed = random_state + 1
-        words = _words(self.counts(history))
-        documents = [
-            doc2vec.TaggedDocument(words[q], [q])
-            for q in np.flatnonzero(history.questions.present).tolist()
-        ]
-        self.rows = np.zeros((len(words), self.size))
-        if not any(words):
-            return None
-        model = doc2vec.Doc2Vec(
-            documents,
-            vector_size=self.size,
-            dm=0,
-            min_count=2,
-            epochs=_EPOCHS,
-            workers=1,  # several would make the result depend on timing
-            seed=self._seed,
-        )
-        for document in documents:
-            self.rows[document.tags[0]] = _unit(model.dv[document.tags[0]])
-        return model
 
-    def vectors(self, counts: Any) -> Any:
-        return np.array([self.inferred(words) for words in _words(counts)])
-
-    def inferred(self, words: list[str]) -> Float64Array:
-        """Infer a vector as ``infer_vector``, but not from Python's salted hash of the words."""
+def documents(history: History, counts: Any, random_state: int) -> tuple[Encode, Any]:
+    """Learn Doc2Vec, distributed bag of words (gensim), with the same vectors in every process."""
+    try:
         from gensim.models import doc2vec
+    except ImportError:
+        raise MissingDependencyError("gensim", "rivals", "The row doc2vec", "atpgraph-qa") from None
+    words, present = _words(counts), np.flatnonzero(history.questions.present).tolist()
+    model = doc2vec.Doc2Vec(
+        [doc2vec.TaggedDocument(words[q], [q]) for q in present],
+        vector_size=_SIZE,
+        dm=0,
+        min_count=2,
+        epochs=_EPOCHS,
+        workers=1,  # several would make the result depend on timing
+        seed=random_state + 1,
+    )
+    rows = np.zeros((len(words), _SIZE))
+    for q in present:
+        rows[q] = _unit(model.dv[q])
+    return partial(_inferred, model, random_state + 1), rows
 
-        self.model.random.seed(self._seed)
+
+def _inferred(model: Any, seed: int, counts: Any) -> Float64Array:
+    """Infer vectors as ``infer_vector``, but not from Python's salted hash of the words."""
+    from gensim.models import doc2vec
+
+    rows = []
+    for words in _words(counts):
+        model.random.seed(seed)
         start = doc2vec.pseudorandom_weak_vector(
-            self.size, seed_string=" ".join(words), hashfxn=lambda text: crc32(text.encode())
+            _SIZE, seed_string=" ".join(words), hashfxn=lambda text: crc32(text.encode())
         )
-        vector, work = start.reshape(1, self.size), np.zeros(self.size, dtype=np.float32)
-        for alpha in np.linspace(self.model.alpha, self.model.min_alpha, _EPOCHS):
+        vector, work = start.reshape(1, _SIZE), np.zeros(_SIZE, dtype=np.float32)
+        for alpha in np.linspace(model.alpha, model.min_alpha, _EPOCHS).tolist():
             doc2vec.train_document_dbow(
-                self.model,
-                words,
-                [0],
-                float(alpha),
-                work,
-                learn_words=False,
-                learn_hidden=False,
-                doctag_vectors=vector,
-                doctags_lockf=np.ones(1, dtype=np.float32),
-            )
-        return _unit(vector[0])
+                model, words, [0], alpha, work, learn_words=False, learn_hidden=False,
+                doctag_vectors=vector, doctags_lockf=np.ones(1, dtype=np.float32),
+            )  # fmt: skip
+        rows.append(_unit(vector[0]))
+    return np.array(rows)
 
 
 def _words(counts: Any) -> list[list[str]]:
@@ -198,13 +160,13 @@ def _unit(vector: Any) -> Float64Array:
 
 
 class Profile(UserScore):
-    """Cosine (times a constant) of the question and the sum of the questions a person answered."""
+    """Rank by the cosine of the question and the sum of the questions a person answered."""
 
-    space: ClassVar[type[TextSpace]]
+    learn: ClassVar[staticmethod[[History, Any, int], tuple[Encode, Any]]]
 
     def fit(self, history: History) -> Self:
         """Learn vectors of texts, then the profile of every user."""
-        self._space = self.space.of(history, self.random_state)
+        self._space = text_space(history, self.learn, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -234,22 +196,19 @@ class Profile(UserScore):
 class BagOfWords(Profile):
     """Profiles of words weighted by TF-IDF."""
 
-    name = "bow"
-    space = WordSpace
+    name, learn = "bow", staticmethod(tfidf)
 
 
 class Topics(Profile):
     """Profiles of topics."""
 
-    name = "lda"
-    space = TopicSpace
+    name, learn = "lda", staticmethod(topics)
 
 
 class Doc2Vec(Profile):
     """Profiles of Doc2Vec's vectors."""
 
-    name = "doc2vec"
-    space = DocumentSpace
+    name, learn = "doc2vec", staticmethod(documents)
 
 
 class CqaRank(Baseline):
@@ -265,7 +224,7 @@ class CqaRank(Baseline):
 
     def fit(self, history: History) -> Self:
         """Learn the topics, then call :meth:`update`."""
-        self._topics = TopicSpace.of(history, self.random_state)
+        self._topics = text_space(history, topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -289,20 +248,18 @@ class CqaRank(Baseline):
         return scores
 
 
-def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float64Array]:
+def _stand(history: History, shares: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return the interest and the standing of every user in every topic."""
-    theta = topics[history.answers.question]
+    theta = shares[history.answers.question]
     owner, asker = history.answers.owner, history.questions.asker[history.answers.question]
     known, n = owner >= 0, history.n_users
-    seen = history.n_given > 0
-    seen[history.questions.asker[history.questions.asker >= 0]] = True
-    interest = np.full((n, topics.shape[1]), 1e-3)
+    interest = np.full((n, shares.shape[1]), 1e-3)
     np.add.at(interest, owner[known], theta[known])
     edge = known & (asker >= 0) & (asker != owner)
     standing = np.zeros_like(interest)
-    for z in range(topics.shape[1]):
+    for z in range(shares.shape[1]):
         flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
-        standing[:, z] = _pagerank(flow, interest[:, z] * seen)
+        standing[:, z] = _pagerank(flow, interest[:, z] * history.posted)
     return interest / interest.sum(axis=1, keepdims=True), standing
 
 
@@ -312,7 +269,7 @@ def _entropy(shares: Float64Array) -> Float64Array:
 
 
 def _pagerank(flow: Any, restart: Float64Array) -> Float64Array:
-    """Power iteration; column j of `flow` says where j's weight goes."""
+    """Return PageRank by power iteration; column j of `flow` says where j's weight goes."""
     restart = restart / max(float(restart.sum()), 1e-300)
     out = np.asarray(flow.sum(axis=0)).reshape(-1)
     rank = restart

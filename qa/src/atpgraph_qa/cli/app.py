@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
-from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, opt, output
-from atpgraph_qa.cli.evaluate import (
-    Ega,
-    Limits,
-    SitePath,
-    Tau,
-    Text,
-    difficulty,
-    evaluate,
-    load,
-    names,
-)
+from atpgraph.cli.options import Dim, Kernel, Method, Seed, Top, arg, names, opt, output
+from atpgraph_qa.cli.evaluate import Ega, Limits, SitePath, Tau, Text, difficulty, evaluate, load
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
 
@@ -32,10 +21,10 @@ _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 def ingest(
     out: Session,
     dump: Annotated[Path, arg("Folder of XML files, or the site's .7z file.")],
-    output: Annotated[Path, output("Folder of the site to make.")],
-    allow_bad_rows: Annotated[
-        bool, opt("Accept files that were cut off or have more than 1% unreadable rows.")
-    ] = False,
+    output: Path = output("Folder of the site to make."),
+    allow_bad_rows: bool = opt(
+        "Accept files that were cut off or have more than 1% unreadable rows."
+    ),
 ) -> None:
     """Read a data dump into a site that the other commands use.
 
@@ -44,9 +33,7 @@ def ingest(
     """
     from atpgraph_qa.data.ingest import ingest as run
 
-    started = time.perf_counter()
     report = run(dump, output, allow_bad_rows=allow_bad_rows)
-    seconds = time.perf_counter() - started
     for name, disabled in report.missing.items():
         out.note(f"the dump has no {name}: {disabled}")
     notes = []
@@ -57,17 +44,12 @@ def ingest(
         notes += [(name, what, n) for what, n in (counts | file.notes).items() if n]
     shown: list[Any] = [table(("table", "rows"), report.rows.items())]
     shown += [table(("file", "what", "count"), notes)] if notes else []
-    payload = {"site": output, **report.to_dict(), "seconds": round(seconds, 3)}
-    out.result(payload, *shown, f"{output}: {seconds:.1f} s; next: atp qa stats {output}")
+    payload = {"site": output, **report.to_dict(), "seconds": out.seconds}
+    out.result(payload, *shown, f"{output}: {out.seconds:.1f} s; next: atp qa stats {output}")
 
 
 @app.command()
-def stats(
-    out: Session,
-    site: SitePath,
-    ega: Ega = "none",
-    tau: Tau = 30.0,
-) -> None:
+def stats(out: Session, site: SitePath, ega: Ega = "none", tau: Tau = 30.0) -> None:
     """Count the posts, users and edges of a site and its competition graph."""
     from atpgraph_qa.competition import competition_graph, site_statistics
     from atpgraph_qa.data.site import Site
@@ -86,10 +68,10 @@ def stats(
 def train(
     out: Session,
     site: SitePath,
-    output: Annotated[Path, output("Folder of the model to make.")],
+    output: Path = output("Folder of the model to make."),
     ega: Ega = "consecutive",
     tau: Tau = 30.0,
-    dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 64,
+    dim: Dim = 64,
     kernel: Kernel = "log",
     method: Method = "h-voting",
     text: Text = "auto",
@@ -97,9 +79,9 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    The model is one folder, which no longer needs the site. The options are for the embedding,
-    which gives expertise and difficulty; they do not affect routing. An existing model is replaced
-    only once the new one is complete.
+    The model is one folder, which no longer needs the site. All options but --text are for
+    the embedding, which gives expertise and difficulty; they do not affect routing. An existing
+    model is replaced only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes
     from atpgraph_qa.advisor.advisor import Advisor
@@ -107,7 +89,6 @@ def train(
     from atpgraph_qa.data.site import Site
 
     check_writable_model(output)
-    started = time.perf_counter()
     advisor = Advisor.fit(
         Site(site),
         text=text,
@@ -131,11 +112,11 @@ def train(
         "removed": len(model.removed_),
         "levels": int(model.levels_.max(initial=0)),
         "learned_from": advisor.router.questions_,
-        "seconds": round(time.perf_counter() - started, 3),
+        "seconds": out.seconds,
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
-    out.result(payload, facts_table("", payload), hint)
+    out.result(payload, facts_table(output, payload), hint)
 
 
 @app.command()
@@ -143,32 +124,26 @@ def route(
     out: Session,
     source: SiteOrModel,
     limits: Limits,
-    title: Annotated[str, opt("Title of the question.")] = "",
-    body: Annotated[str, opt("Body of the question, plain text or HTML.")] = "",
-    tags: Annotated[str, opt("Tags separated by commas.")] = "",
-    asker: Annotated[int, opt("User id of the asker.")] = -1,
-    at: Annotated[
-        datetime.datetime | None,
-        opt("When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"),
-    ] = None,
+    title: str = opt("Title of the question.", default=""),
+    body: str = opt("Body of the question, plain text or HTML.", default=""),
+    tags: str = opt("Tags separated by commas.", default=""),
+    asker: int = opt("User id of the asker.", default=-1, show_default="unknown"),
+    at: datetime.datetime | None = opt(
+        "When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"
+    ),
     top: Top = 5,
-    least: Annotated[
-        float, opt("Abstain if nobody is this likely to answer.", "--least-confidence")
-    ] = 0.01,
-    opt_out: Annotated[str, opt("User ids, separated by commas, never to ask.")] = "",
-    spread: Annotated[
-        float, opt("Log-odds lost when the times asked in a week double; see 'atp qa load'.")
-    ] = 0.0,
-    welcome: Annotated[
-        Path | None,
-        opt(
-            'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '
-            'declare, or {"user": 9, "answered": [17], "accepted": [17]} by their first answers.'
-        ),
-    ] = None,
-    log: Annotated[
-        Path | None, opt("File that records who was asked, for limits and --spread.")
-    ] = None,
+    least: float = opt(
+        "Abstain if nobody is this likely to answer.", "--least-confidence", default=0.01
+    ),
+    opt_out: str = opt("User ids, separated by commas, never to ask.", default=""),
+    spread: float = opt(
+        "Log-odds lost whenever the asks in a week double; see 'atp qa load'.", default=0.0
+    ),
+    welcome: Path | None = opt(
+        'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '
+        'declare, or {"user": 9, "answered": [17], "accepted": [17]} by their first answers.'
+    ),
+    log: Path | None = opt("File that records who was asked, for limits and --spread."),
     seed: Seed = 0,
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
@@ -214,7 +189,7 @@ def route(
 def experts(
     out: Session,
     source: SiteOrModel,
-    tag: Annotated[str | None, opt("Expertise in this tag.", show_default="overall")] = None,
+    tag: str | None = opt("Expertise in this tag.", show_default="overall"),
     top: Top = 20,
     seed: Seed = 0,
 ) -> None:

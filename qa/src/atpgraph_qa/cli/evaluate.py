@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from atpgraph.cli.console import Session, table
-from atpgraph.cli.options import Report, Seed, Top, arg, opt, output, values
+from atpgraph.cli.options import Report, Seed, Top, arg, names, opt, output, values
 
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
 Ega = Annotated[
     Literal["none", "consecutive", "all-pairs"],
-    opt("Which questions of one asker are linked, earlier to later."),
+    opt("Which questions of the same asker get an edge, earlier to later."),
 ]
-Tau = Annotated[float, opt("With all-pairs: least number of days between two linked questions.")]
-TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
+Tau = Annotated[float, opt("With all-pairs: minimum number of days between two linked questions.")]
+TestShare = Annotated[float, opt("Share of the questions to test on: the latest ones.")]
 Text = Annotated[
     str,
     opt(
@@ -29,11 +29,6 @@ Text = Annotated[
         metavar="bm25|static|dense|PATH|auto",
     ),
 ]
-
-
-def names(text: str) -> list[str]:
-    """Return names separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @dataclass(frozen=True)
@@ -65,22 +60,17 @@ class Limits:
 def difficulty(
     out: Session,
     site: SitePath,
-    evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
-    methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
+    evaluate: bool = opt("Compare methods with bounties.", "--evaluate"),
+    methods: str | None = opt("Names separated by commas.", show_default="all"),
     ega: Ega = "all-pairs",
     tau: Tau = 30.0,
-    halves: Annotated[
-        Literal["random", "time"],
-        opt("How questions with a bounty are split into validation and test."),
-    ] = "random",
-    bootstrap: Annotated[int, opt("Number of resamples.", min=1)] = 1000,
-    min_tag: Annotated[
-        int, opt("Minimum number of questions of a tag in the tag table.", min=2)
-    ] = 20,
-    output: Annotated[
-        Path | None, output("Write the difficulty of all questions (.csv or .parquet).")
-    ] = None,
-    model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
+    halves: Literal["random", "time"] = opt(
+        "How questions with a bounty are split into validation and test.", default="random"
+    ),
+    bootstrap: int = opt("Number of resamples.", default=1000, min=1),
+    min_tag: int = opt("Minimum number of questions of a tag in the tag table.", default=20, min=2),
+    output: Path | None = output("Write the difficulty of all questions (.csv or .parquet)."),
+    model: Path | None = opt("Model of 'atp qa train'.", show_default="train one"),
     top: Top = 10,
     report: Report = None,
     seed: Seed = 0,
@@ -108,11 +98,7 @@ def difficulty(
         out.result(listed, *_extremes(ids, columns, top), report=report)
         return
     found = evaluate_site(
-        opened,
-        halves_by=halves,
-        n_bootstrap=bootstrap,
-        min_tag_questions=min_tag,
-        **options,
+        opened, halves_by=halves, n_bootstrap=bootstrap, min_tag_questions=min_tag, **options
     )
     shown = [table(COLUMNS, rows, title) for title, rows in reversed(found.tables())]
     if found.tags:
@@ -141,22 +127,19 @@ def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:
 def evaluate(
     out: Session,
     site: SitePath,
-    protocol: Annotated[str, opt("paper, time, or names of single protocols.")] = "paper,time",
-    methods: Annotated[
-        str,
-        opt("Names separated by commas, 'quick' (all but doc2vec and coldroute), or 'all'."),
-    ] = "quick",
+    protocol: str = opt("paper, time, or names of single protocols.", default="paper,time"),
+    methods: str = opt(
+        "Names separated by commas, 'quick' (all but doc2vec and coldroute), or 'all'.",
+        default="quick",
+    ),
     test_share: TestShare = 0.2,
-    split: Annotated[
-        datetime.datetime | None, opt("Date of the split instead.", formats=["%Y-%m-%d"])
-    ] = None,
-    active_days: Annotated[
-        float | None,
-        opt("Rank only people who answered in this many days.", show_default="ever"),
-    ] = None,
-    truth: Annotated[
-        Path | None, opt("truth.npz of a simulated community; adds an oracle.")
-    ] = None,
+    split: datetime.datetime | None = opt(
+        "Date of the split, instead of --test-share.", formats=["%Y-%m-%d"]
+    ),
+    active_days: float | None = opt(
+        "Rank only people who answered in this many days.", show_default="ever"
+    ),
+    truth: Path | None = opt("truth.npz of a simulated community; adds an oracle."),
     text: Text = "auto",
     report: Report = None,
     seed: Seed = 0,
@@ -243,7 +226,7 @@ def load(
     out: Session,
     site: SitePath,
     limits: Limits,
-    spread: Annotated[str, opt("Values to try, separated by commas.")] = "0.5,1,2",
+    spread: str = opt("Values to try, separated by commas.", default="0.5,1,2"),
     top: Top = 5,
     test_share: TestShare = 0.2,
     report: Report = None,

@@ -76,11 +76,12 @@ def check(out: Session, place: Server, model: Model = None) -> None:
     """Check the settings and the model."""
     shown = place.settings().shown()
     from atpgraph_qa.advisor.model_folder import ModelFolder
+    from atpgraph_qa.service.settings import as_text
 
     if model is not None:
         ModelFolder.open(model)
     rows = [
-        (section, name, _text(value))
+        (section, name, as_text(value))
         for section, values in shown.items()
         for name, value in values.items()
     ]
@@ -99,37 +100,25 @@ def require() -> None:
         raise MissingDependencyError(package, "serve", "The service", "atpgraph-qa") from None
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _warn_of_age(out: Session, last_ms: int) -> None:
-    """Say that the newest post is old, and so hardly anybody may be asked."""
-    import time
-
-    from atpgraph_qa.data.site import DAY_MS
-
-    days = (1000 * time.time() - last_ms) / DAY_MS
-    if days > 30:
-        out.note(
-            f"the newest post known is {days:,.0f} days old, and people who have not answered for "
-            "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
-        )
-
-
 def _serve(out: Session, settings: Settings, model: Path | None) -> None:
     from atpgraph_qa.service.run import address_of, listen, serve
     from atpgraph_qa.service.service import Service
 
     bound = listen(settings.server.host, settings.server.port)
     service = Service(settings, model)
-    _warn_of_age(out, service.engine.last_post_ms)
+    days = service.engine.days_behind()
+    if days > 30:
+        out.note(
+            f"the newest known post is {days:,.0f} days old, and people who have not answered for "
+            "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
+        )
     serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
 
 
 def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
+    from itertools import islice
+    from threading import Event, Thread
+
     from atpgraph_qa.service import demo, tokens
     from atpgraph_qa.service.run import address_of, listen, serve
     from atpgraph_qa.service.service import Service
@@ -146,7 +135,8 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     service.engine.set_mode("approve", "demo")
     with service.database.write() as connection:
         token = tokens.create_token(connection, "demo", ["admin"], service.clock())[1]
-    traffic = demo.Traffic(service, community, pace_s=10.0)
+    ended, questions = Event(), islice(demo.live(community), demo.PAST, None)
+    traffic = Thread(target=demo.play, args=(service, questions, 10.0, ended), daemon=True)
 
     def started() -> None:
         _announce(out, address_of(bound), token)
@@ -155,7 +145,7 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     try:
         serve(service, bound, started)
     finally:
-        traffic.ended.set()
+        ended.set()
 
 
 def _announce(out: Session, url: str, token: str) -> None:
@@ -207,11 +197,9 @@ def tokens(
     settings = place.settings()
     from contextlib import closing
 
-    from atpgraph.errors import InputError
     from atpgraph_qa.service import tokens as known
     from atpgraph_qa.service.database import Database as Store
     from atpgraph_qa.service.engine import now_ms
-    from atpgraph_qa.service.tables import note
 
     wanted = known.check_scopes(part.strip() for part in scopes.split(","))
     payload: dict[str, Any]
@@ -220,17 +208,16 @@ def tokens(
         store.migrate()
         with store.write() as connection:
             if revoke is not None:
-                if not known.revoke_token(connection, revoke, now_ms()):
-                    raise InputError(f"There is no token {revoke}.")
-                note(connection, now_ms(), "command line", f"revoked token {revoke}")
+                known.revoke_token(connection, revoke, now_ms(), "command line")
                 payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
             elif name is None:
                 listed = known.list_tokens(connection)
                 rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
                 payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
             else:
-                number, said = known.create_token(connection, name, wanted, now_ms())
-                note(connection, now_ms(), "command line", f"made token {number}")
+                number, said = known.create_token(
+                    connection, name, wanted, now_ms(), "command line"
+                )
                 payload = {"id": number, "name": name, "scopes": wanted, "token": said}
     out.result(payload, said)
 

@@ -48,7 +48,7 @@ class FileReport:
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What an ingest read and stored.
+    """Report of an ingest.
 
     Rows stored by table, a report for every file read, and what the files that are missing disable.
     """
@@ -227,7 +227,7 @@ class _DumpReader:
         return len(data)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Do nothing: py7zr rewinds what it has written."""
+        """Do nothing; py7zr rewinds files it has written."""
         return 0
 
     def close(self) -> None:

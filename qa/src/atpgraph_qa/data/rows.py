@@ -125,7 +125,7 @@ def _mask(column: Any) -> BoolArray:
 
 
 def _convert(column: Any, kind: str) -> tuple[Any, BoolArray]:
-    """Return the integers of a text column, and which values are not what they should be."""
+    """Return the integers of a text column, and which values are not integers."""
     wrong = np.zeros(len(column), dtype=np.bool_)
     try:
         values = column.cast(arrow.timestamp("ms")) if kind == "time" else column

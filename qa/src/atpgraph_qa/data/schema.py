@@ -1,4 +1,4 @@
-"""What a site's store holds: the tables, their columns, and which dump file each comes from.
+"""The tables in the store of a site: their columns and the dump file each comes from.
 
 One list drives parsing, validation and storage. Every time is an int64 number of milliseconds since
 1970-01-01 UTC. A missing value is NULL. No name, biography, location, link or other free text
@@ -50,46 +50,26 @@ _POST = Column("PostId", "post_id", "id", True)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "questions": (
-        _ID,
-        _CREATED,
-        _OWNER,
-        Column("AcceptedAnswerId", "accepted_answer_id", "id"),
-        _SCORE,
-        Column("ViewCount", "views", "int"),
-        Column("Title", "title", "text"),
-        _BODY,
+        _ID, _CREATED, _OWNER, Column("AcceptedAnswerId", "accepted_answer_id", "id"), _SCORE,
+        Column("ViewCount", "views", "int"), Column("Title", "title", "text"), _BODY,
         Column("Tags", "tags", "tags"),
     ),
     "answers": (
-        _ID,
-        _CREATED,
-        Column("ParentId", "question_id", "id", True),
-        _OWNER,
-        _SCORE,
-        _BODY,
+        _ID, _CREATED, Column("ParentId", "question_id", "id", True), _OWNER, _SCORE, _BODY,
     ),
     "users": (
-        Column("Id", "id", "int", True),
-        _CREATED,
-        Column("Reputation", "reputation", "int"),
+        Column("Id", "id", "int", True), _CREATED, Column("Reputation", "reputation", "int"),
     ),
     "votes": (
-        _ID,
-        _POST,
-        Column("VoteTypeId", "type", "int", True),
-        _CREATED,
-        Column("BountyAmount", "amount", "int"),
-        Column("UserId", "user_id", "int"),
+        _ID, _POST, Column("VoteTypeId", "type", "int", True), _CREATED,
+        Column("BountyAmount", "amount", "int"), Column("UserId", "user_id", "int"),
     ),
     "tags": (_ID, Column("TagName", "name", "text", True), Column("Count", "count", "int")),
     "links": (
-        _ID,
-        _CREATED,
-        _POST,
-        Column("RelatedPostId", "related_id", "id", True),
+        _ID, _CREATED, _POST, Column("RelatedPostId", "related_id", "id", True),
         Column("LinkTypeId", "type", "int"),
     ),
-}
+}  # fmt: skip
 """Columns of every table; the id comes first."""
 
 FILES: dict[str, DumpFile] = {

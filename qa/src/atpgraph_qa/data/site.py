@@ -43,7 +43,7 @@ class Rows:
 class Questions(Rows):
     """Questions by date.
 
-    An accepted answer that the dump does not hold, or that belongs to another question, is none.
+    An accepted answer is ignored if it is missing from the dump or belongs to another question.
     """
 
     id: Int64Array
@@ -56,7 +56,7 @@ class Questions(Rows):
 
 @dataclass(frozen=True, eq=False)
 class Answers(Rows):
-    """Answers by date; those whose question the dump does not hold are left out."""
+    """Answers by date, without those whose question is missing from the dump."""
 
     id: Int64Array
     created_ms: Int64Array
@@ -249,8 +249,8 @@ def find_ids(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     [2, 0, -1]
     """
     if not len(ids):
-        return np.full(len(wanted), NOBODY, dtype=np.int64)
-    order = np.argsort(ids)
+        return np.full(wanted.shape, NOBODY, dtype=np.int64)
+    order = np.argsort(ids, kind="stable")  # fast where they ascend already
     place = np.searchsorted(ids, wanted, sorter=order)
     position = order[np.minimum(place, len(ids) - 1)]
     return np.where(ids[position] == wanted, position, NOBODY).astype(np.int64)

@@ -6,9 +6,9 @@ parsed one by one, in any thread. A block is parsed by libxml2 in small pieces; 
 not parse is cleaned of illegal characters and parsed again, and if that fails too, row by row, so
 that one broken row costs one row.
 
-The input is hostile until shown otherwise: a document type declaration is refused, so there are no
-entities to expand, the parser never opens a file, a row larger than 64 MiB is skipped (and counted)
-instead of filling the memory, and no regular expression here takes more than linear time.
+The input is treated as hostile: a document type declaration is an error, so there are no entities
+to expand; the parser never opens a file; a row larger than 64 MiB is skipped and counted instead of
+filling the memory; and every regular expression here takes linear time.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class RowBlocks:
         start = prolog.end() if prolog else 0
         if pending[start : start + 9].upper() == b"<!DOCTYPE":
             raise InputError(
-                f"{self.name} declares a document type; a dump has none, and entities of "
-                "unknown files are not expanded. Remove the declaration if you trust the file."
+                f"{self.name} declares a document type; dumps have none, and its entities are "
+                "not expanded. Remove the declaration if you trust the file."
             )
         root = _ROOT.match(pending, start)
         if root is None and not final and len(pending) < LARGEST_PROLOG + self._block_bytes:
@@ -188,7 +188,7 @@ class Rows:
         return [self._values[kind][place::step] for place in range(step)]
 
     def _read(self, piece: bytes) -> None:
-        """Read a piece as it is, else cleaned, else row by row."""
+        """Read a piece as it is; if that fails, clean it; if that fails too, read row by row."""
         if not self._add(piece):
             return
         piece = self._clean(piece)
@@ -207,7 +207,7 @@ class Rows:
                 self.broken.append(why)
 
     def _add(self, piece: bytes) -> str:
-        """Take the rows of a piece, or none; return why not, never the rows: they hold names."""
+        """Add all rows of a piece or none; the reason returned does not quote them (names)."""
         try:
             root = etree.fromstring(b"<rows>" + piece + b"</rows>", self._parser)
         except etree.XMLSyntaxError as error:

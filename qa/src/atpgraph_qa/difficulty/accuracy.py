@@ -1,8 +1,8 @@
 """How often a method orders two questions as their bounties do.
 
-The harder of two questions is, as far as anybody knows, the one with the larger bounty. A method is
-scored by the share of pairs with different bounties that it orders the same way. It may have no
-opinion on a pair (a tie); the headline counts such a pair as half right.
+Of two questions, the one with the larger bounty is taken to be the harder one. A method is scored
+by the share of pairs with different bounties that it orders the same way. It may have no opinion on
+a pair (a tie); the headline counts such a pair as half right.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int8Arra
 from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
-from atpgraph_qa.competition import Competition, Ega, competition_graph, site_statistics
-from atpgraph_qa.data.site import NOBODY, Site
+from atpgraph_qa.competition import Competition, Ega, at_nodes, competition_graph, site_statistics
+from atpgraph_qa.data.site import Site
 from atpgraph_qa.difficulty import signal_model as signals
 from atpgraph_qa.difficulty.accuracy import (
     Accuracy,
@@ -32,7 +32,7 @@ from atpgraph_qa.difficulty.accuracy import (
     halves,
     pairwise_accuracy,
 )
-from atpgraph_qa.expertise import DEFAULT_EGA, Expertise, at
+from atpgraph_qa.expertise import DEFAULT_EGA, Expertise
 
 COLUMNS = ("method", "accuracy", "low", "high", "ties skipped", "ties right")
 Row = tuple[str, float, float, float, float, float]
@@ -50,12 +50,8 @@ class PathRule:
     def of(cls, expertise: Expertise, questions: Int64Array) -> PathRule:
         """Compare questions, given by id, with the vectors of a model."""
         nodes = expertise.competition.question_nodes(questions)
-        found = []
-        for vectors in (expertise.model.source_, expertise.model.target_):
-            rows = np.zeros((len(nodes), vectors.shape[1]), dtype=np.float32)
-            rows[nodes != NOBODY] = vectors[nodes[nodes != NOBODY]]
-            found.append(rows)
-        return cls(*found)
+        vectors = expertise.model.source_, expertise.model.target_
+        return cls(*(at_nodes(rows, nodes, 0.0).astype(np.float32) for rows in vectors))
 
     def harder(self, rows: Int64Array) -> Int8Array:
         """Compare the scores of the two directions; σ keeps their order."""
@@ -93,11 +89,11 @@ class Workbench:
         )
 
     def of_nodes(self, competition: Competition, values: npt.NDArray[Any]) -> Float64Array:
-        """Pick the numbers of the questions from those of all nodes of a graph."""
-        return at(values, competition.question_nodes(self.site.questions.id))
+        """Select the values of questions from the values of all nodes of a graph."""
+        return at_nodes(values, competition.question_nodes(self.site.questions.id))
 
     def of_model(self, values: Float64Array) -> Float64Array:
-        """Pick the numbers of the questions from those of all nodes of the ATP model."""
+        """Select the values of questions from the values of all nodes of the ATP model."""
         return self.of_nodes(self.expertise.competition, values)
 
     def skill(self) -> Float64Array:

@@ -18,9 +18,10 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.random import generator
+from atpgraph_qa.competition import at_nodes
 from atpgraph_qa.data.site import NOBODY, Site
 from atpgraph_qa.difficulty.accuracy import BountyTruth, Scores
-from atpgraph_qa.expertise import Expertise, at
+from atpgraph_qa.expertise import Expertise
 
 PENALTY = 0.1
 LEAST_QUESTIONS = 50  # chosen with benchmarks/search_fitted.py
@@ -72,15 +73,15 @@ def simple_signals(site: Site) -> dict[str, Float64Array]:
 
 
 def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
-    """Return what ATP says of every question and of the person who asked it."""
+    """Return ATP's estimates for every question and for its asker."""
     graph = expertise.competition
     question = graph.question_nodes(site.questions.id)
     asker = graph.user_nodes(site.questions.asker)
     return {
-        "pointed-at": at(expertise.pointed_at, question),
-        "position": at(expertise.position, question),
-        "asker-pointed-at": at(expertise.pointed_at, asker),
-        "asker-position": at(expertise.position, asker),
+        "pointed-at": at_nodes(expertise.pointed_at, question),
+        "position": at_nodes(expertise.position, question),
+        "asker-pointed-at": at_nodes(expertise.pointed_at, asker),
+        "asker-position": at_nodes(expertise.position, asker),
     }
 
 

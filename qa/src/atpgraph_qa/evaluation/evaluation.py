@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.evaluation.calibration import reliability
@@ -38,7 +39,6 @@ from atpgraph_qa.timeline.records import Records
 ROUTER = "router"
 # Groups of questions by how many answers the accepted answerer had given before.
 EARLIER = ((0, 0), (1, 3), (4, 10), (11, 100), (101, None))
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,104 +225,86 @@ def _run(
     With `skipped`, a method whose library is missing is noted there and left out.
     """
     title = ", ".join(protocol.name for protocol, _ in work)
-    clocks = {id(method): _Clock(method) for _, methods in work for method in methods}
-    with stage(f"{title}: learning", len(clocks)) as step:
-        for key, clock in list(clocks.items()):
+    seconds = {method: 0.0 for _, methods in work for method in methods}
+
+    def timed(method: Method, task: str, *arguments: Any) -> Any:
+        started = time.perf_counter()
+        result = getattr(method, task)(*arguments)
+        seconds[method] += time.perf_counter() - started
+        return result
+
+    with stage(f"{title}: learning", len(seconds)) as step:
+        for method in list(seconds):
             try:
-                clock(clock.method.fit, work[0][0].training)
+                timed(method, "fit", work[0][0].training)
             except MissingDependencyError as error:
                 if skipped is None:
                     raise
-                skipped[clock.method.name] = str(error)
-                del clocks[key]
+                skipped[method.name] = str(error)
+                del seconds[method]
             step.advance()
-    runs = [
-        _Run(protocol, [_Row(clocks[id(each)]) for each in methods if id(each) in clocks])
-        for protocol, methods in work
-    ]
+    runs = [_Run(protocol, [m for m in methods if m in seconds]) for protocol, methods in work]
     with stage(f"{title}: ranking", sum(len(protocol.test) for protocol, _ in work)) as step:
         for number, (known, queries) in enumerate(periods([protocol for protocol, _ in work])):
-            for clock in clocks.values() if number else ():
-                clock(clock.method.update, known)
+            for method in seconds if number else ():
+                timed(method, "update", known)
             for query in queries:
                 for going in runs:
                     case = going.protocol.case(query)
-                    if case is not None:
-                        going.rank(case)
-                        step.advance()
-    return [going.result() for going in runs]
+                    if case is None:
+                        continue
+                    going.cases.append((len(case.candidates), _answers_before(case)))
+                    for method in going.methods:
+                        scores = timed(method, "score", case.query, case.candidates)
+                        going.seen[method.name].append(_outcome(method, case, scores))
+                    step.advance()
+    return [going.result(seconds) for going in runs]
 
 
-@dataclass(eq=False)
-class _Clock:
-    """A method, and how long it has worked."""
-
-    method: Method
-    seconds: float = 0.0
-
-    def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do some of the method's work."""
-        started = time.perf_counter()
-        result = work(*arguments)
-        self.seconds += time.perf_counter() - started
-        return result
+def _answers_before(case: Case) -> int:
+    """Return how many answers the right person had given."""
+    history = case.query.history
+    return int(np.append(history.n_given, 0)[int(history.codes(case.truth))])
 
 
-@dataclass(eq=False)
+def _outcome(method: Method, case: Case, scores: Float64Array) -> tuple[float, ...]:
+    """Return how a method did on a question.
+
+    Rank of the right person and of the first who answered, the first choice, whether it was right,
+    and the router's confidence in it; NaN where there is none.
+    """
+    rank = rank_of(scores, case.place) if case.place >= 0 else np.inf
+    answered = first_rank(scores, np.isin(case.candidates, case.answerers))
+    if not len(scores):
+        return rank, answered, np.nan, np.nan, np.nan
+    top = int(np.argmax(scores))
+    stated = float(method.confidence(scores)[top]) if isinstance(method, Router) else np.nan
+    return rank, answered, int(case.candidates[top]), float(top == case.place), stated
+
+
 class _Run:
     """One protocol on its way through the test questions."""
 
-    protocol: Protocol
-    rows: list[_Row]
-    sizes: list[int] = field(default_factory=list)
-    activity: list[int] = field(default_factory=list)
+    def __init__(self, protocol: Protocol, methods: Sequence[Method]) -> None:
+        self.protocol, self.methods = protocol, methods
+        self.cases: list[tuple[int, int]] = []  # candidates, earlier answers of the right person
+        self.seen: dict[str, list[tuple[float, ...]]] = {method.name: [] for method in methods}
 
-    def rank(self, case: Case) -> None:
-        history = case.query.history
-        code = int(history.codes([case.truth])[0])
-        self.sizes.append(len(case.candidates))
-        self.activity.append(int(history.n_given[code]) if code >= 0 else 0)
-        for row in self.rows:
-            row.rank(case)
-
-    def result(self) -> ProtocolResult:
-        rows = {row.clock.method.name: row for row in self.rows}
-        sizes, router = np.array(self.sizes, dtype=np.int64), rows.get(ROUTER)
+    def result(self, seconds: dict[Method, float]) -> ProtocolResult:
+        sizes, activity = np.array(self.cases, dtype=np.int64).reshape(-1, 2).T
+        seen = {name: np.array(rows).reshape(-1, 5).T for name, rows in self.seen.items()}
+        router = seen.get(ROUTER, np.zeros((5, 0)))
+        chose = ~np.isnan(router[4])
         return ProtocolResult(
             self.protocol.name,
             sizes,
-            np.array(self.activity, dtype=np.int64),
-            {n: Ranks(np.array(r.ranks), sizes, np.array(r.answered)) for n, r in rows.items()},
-            {name: row.clock.seconds for name, row in rows.items()},
-            {name: frequencies(row.first) for name, row in rows.items()},
-            np.array(router.stated if router else []),
-            np.array(router.right if router else []),
+            activity,
+            {name: Ranks(columns[0], sizes, columns[1]) for name, columns in seen.items()},
+            {method.name: seconds[method] for method in self.methods},
+            {name: frequencies(each[2][~np.isnan(each[2])]) for name, each in seen.items()},
+            router[4, chose],
+            router[3, chose],
         )
-
-
-@dataclass(eq=False)
-class _Row:
-    """One method on its way through the test questions."""
-
-    clock: _Clock
-    ranks: list[float] = field(default_factory=list)
-    answered: list[float] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-    stated: list[float] = field(default_factory=list)
-    right: list[float] = field(default_factory=list)
-
-    def rank(self, case: Case) -> None:
-        method = self.clock.method
-        scores = self.clock(method.score, case.query, case.candidates)
-        self.ranks.append(rank_of(scores, case.place) if case.place >= 0 else np.inf)
-        self.answered.append(first_rank(scores, np.isin(case.candidates, case.answerers)))
-        if not len(scores):
-            return
-        top = int(np.argmax(scores))
-        self.first.append(int(case.candidates[top]))
-        if isinstance(method, Router):
-            self.stated.append(float(method.confidence(scores)[top]))
-            self.right.append(float(top == case.place))
 
 
 def first_rank(scores: Float64Array, wanted: BoolArray) -> float:
@@ -334,7 +316,7 @@ def first_rank(scores: Float64Array, wanted: BoolArray) -> float:
     return float(above + (tied.sum() + 1) / (np.count_nonzero(tied & wanted) + 1))
 
 
-def frequencies(people: Sequence[int]) -> Int64Array:
+def frequencies(people: npt.ArrayLike) -> Int64Array:
     """Return how often each of the people occurs, the most frequent one first."""
-    counts = np.unique(np.array(people, dtype=np.int64), return_counts=True)[1]
+    counts = np.unique(np.asarray(people), return_counts=True)[1]
     return np.sort(counts)[::-1].astype(np.int64)

@@ -109,7 +109,7 @@ class Protocol:
             yield known, (case for case in found if case is not None)
 
     def case(self, query: Query) -> Case | None:
-        """Return the case of a question; None if it is no test question of this protocol."""
+        """Return the case of a question; None if it is not a test question of this protocol."""
         if not self._is_test[query.position]:
             return None
         right = int(self._truth[query.position])
@@ -152,7 +152,7 @@ def periods(protocols: Sequence[Protocol]) -> Iterator[tuple[History, Iterator[Q
 
 
 def best_answerer(records: Records) -> Int64Array:
-    """Id of the accepted answerer of every question, −1 for none."""
+    """Return the id of the accepted answerer of every question, −1 for none."""
     best = History(records).best_answer
     return records.ids(np.append(records.answers.owner, -1)[best])
 

@@ -1,1 +1,1 @@
-"""What the ranker looks at: numbers for every person, from what was known at a moment."""
+"""Features of the ranker: numbers for every person, computed from what was known at a moment."""

@@ -18,21 +18,11 @@ _EDGE = 1e-6
 
 @dataclass(frozen=True)
 class Calibration:
-    """Turns the scores of a conditional logit into probabilities.
+    """Turns the scores of a conditional logit into probabilities."""
 
-    Attributes
-    ----------
-    sharpness : float
-        What scores are multiplied by before they become probabilities.
-    reach : float
-        How often the right person is among the candidates at all.
-    shift, slope : float
-        Correction learned from outcomes: log-odds become ``shift + slope · log-odds``.
-    """
-
-    sharpness: float = 1.0
-    reach: float = 1.0
-    shift: float = 0.0
+    sharpness: float = 1.0  # what scores are multiplied by
+    reach: float = 1.0  # how often the right person is among the candidates at all
+    shift: float = 0.0  # learned from outcomes: log-odds become shift + slope · log-odds
     slope: float = 1.0
 
     def __call__(self, scores: Float64Array) -> Float64Array:
@@ -48,8 +38,9 @@ class Calibration:
     def corrected(self, stated: Float64Array, happened: BoolArray) -> Calibration:
         """Return the calibration with a correction for how often its statements came true.
 
-        Platt scaling of the log-odds, drawn to no change where outcomes are few. Corrections of
-        corrections add up to one, so it can be called again with the outcomes that came since.
+        Platt scaling of the log-odds, shrunk toward no change when there are few outcomes. A
+        correction of a correction is again one correction, so it can be called again with the
+        outcomes that came since.
 
         Examples
         --------

@@ -69,7 +69,7 @@ Sums = tuple[np.float32, ...]
 
 
 class Comparison(NamedTuple):
-    """What a question is compared by with earlier ones.
+    """The data by which a question is compared with earlier ones.
 
     `match` (BM25) and `share` (of tags) have a number for every earlier question, to be multiplied
     by a factor. `vectors` are those of all questions, `ordered` the same in the order of
@@ -85,7 +85,7 @@ class Comparison(NamedTuple):
 
 
 class Recent(NamedTuple):
-    """What people posted since Monday; of the k-th person ``start[k] : start[k + 1]``, by kind."""
+    """Posts since Monday, by kind; ``start[k] : start[k + 1]`` belong to the k-th person."""
 
     start: Int64Array
     kind: Int8Array
@@ -94,12 +94,7 @@ class Recent(NamedTuple):
 
 
 class Features:
-    """Features of people for one question.
-
-    Parameters
-    ----------
-    query : Query
-    """
+    """Features of people for one question."""
 
     def __init__(self, query: Query) -> None:
         history = query.history
@@ -162,7 +157,7 @@ class Features:
         return scores
 
     def _recent(self, place: AnyArray, count: int) -> Recent:
-        """Return what the people posted since Monday, and their answers accepted since."""
+        """Return the posts of people since Monday, and their answers accepted since then."""
         history, known = self.query.history, self._week.known
         answers = history.answers.take(slice(known.n_answers, None))
         won = history.records.acceptances.answer[known.n_acceptances : history.n_acceptances]
@@ -237,10 +232,10 @@ def add_up(
 ) -> None:  # fmt: skip
     """Write sums over what people posted; their rows ascend.
 
-    How similar questions are is looked up anywhere in memory, and what is not in the cache takes as
-    long as ten answers: it is fetched ahead. The sums of a person stay in registers.
+    Similarities are read from anywhere in memory, and a cache miss takes as long as ten answers, so
+    they are prefetched. The sums of a person stay in registers.
     """
-    # Taken apart here: an array inside a tuple is counted at every use.
+    # Unpacked here: Numba counts a reference at every use of an array in a tuple.
     start, _, answered, worth, asked_start, asked, order, extent = posts
     match, share, factors, vectors, ordered, vector = comparison
     recent_start, kind, recent_question, recent_worth = recent
@@ -248,7 +243,7 @@ def add_up(
     size = extent[rows[-1] + 1] if len(rows) else 0
     similar, known = np.empty((size, 4), np.float32), np.zeros(size, np.bool_)
     flat, found = similar.reshape(-1), np.empty((1, 4), np.float32)
-    # A pass of its own: between sums, the same takes twice as long.
+    # A separate pass: mixed with the sums it takes twice as long.
     for at in range(len(rows)):
         # Nobody before has these questions. Compared here, memory is read in order.
         for number in range(extent[rows[at]], extent[rows[at] + 1]):
@@ -303,7 +298,7 @@ def add_up(
 
 @kernel
 def larger(one: np.float32, other: np.float32) -> np.float32:
-    """Return the larger of two numbers; that of Numba also looks for NaN, and takes longer."""
+    """Return the larger of two numbers; Numba's own `max` is slower, since it checks for NaN."""
     return one if one > other else other
 
 

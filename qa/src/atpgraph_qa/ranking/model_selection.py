@@ -1,9 +1,9 @@
-"""Choose how far the weights of a site may leave the shipped ones: never further than labels bear.
+"""Choose how far the weights of a site may move away from the shipped ones, given its labels.
 
-A handful of validation questions would choose at random, and a wrong choice costs more than staying
-where other sites are. So below :data:`FEW` labeled questions the weights stay near the prior.
-Above, every setting is judged by cross-validation, and the one nearest to the prior is taken that
-is no worse than the best by more than a standard error of the difference.
+With few labels validation is mostly noise, and a wrong choice costs more than keeping the weights
+of other sites. So below :data:`FEW` labeled questions the weights stay near the prior. Above, all
+settings are compared by cross-validation, and of those that are no worse than the best by more than
+a standard error of the difference, the one nearest to the prior is taken.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from functools import partial
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
-from atpgraph.util.conditional_logit import (
-    Choices,
-    ConditionalLogit,
-    LogitProblem,
-    choice_losses,
-)
+from atpgraph.util.conditional_logit import Choices, ConditionalLogit, LogitProblem, choice_losses
 from atpgraph.util.threads import Workers
 
 FEW = 150

@@ -1,4 +1,4 @@
-"""Weights that the router starts from, learnt from one large site.
+"""Weights that the router starts from, learned from one large site.
 
 A site with a few hundred resolved questions cannot tell by itself how much a recent answer is worth
 against an old one; and sites do not differ much in it. ``prior_weights.json`` is made by

@@ -93,7 +93,7 @@ class Router:
         return self
 
     def _learn(self, history: History) -> dict[str, Any]:
-        """Return what the attributes become."""
+        """Return the new values of the attributes."""
         examples = collect(history, self.pool, self.plan, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
@@ -114,7 +114,7 @@ class Router:
         }
 
     def update(self, history: History) -> Self:
-        """Nothing to do: the weights stay, and features are of what a question's history knows."""
+        """Do nothing: the weights stay, and features are computed from a question's own history."""
         return self
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
@@ -127,7 +127,7 @@ class Router:
         return Features(query).scores(codes, weight) - float(self.model_.mean @ weight)
 
     def confidence(self, scores: Float64Array, which: Int64Array | None = None) -> Float64Array:
-        """Calibrated probability that each candidate (or those in `which`) is accepted."""
+        """Return the calibrated probability that each candidate (or those in `which`) is right."""
         stated = self.calibration_(scores)
         return stated if which is None else stated[which]
 
@@ -138,7 +138,7 @@ class Router:
         return other
 
     def weights(self) -> dict[str, float]:
-        """Weight of every feature in units of its standard deviation."""
+        """Return the weight of every feature in units of its standard deviation."""
         return dict(zip(NAMES, self.model_.weight.tolist(), strict=True))
 
     def to_json(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Router:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """Back from :meth:`to_json`.
+        """Return the router that :meth:`to_json` described.
 
         Raises ValueError if the data do not describe a router with the current features.
         """

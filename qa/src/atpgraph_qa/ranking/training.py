@@ -14,7 +14,7 @@ from atpgraph.util.random import generator
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
+from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates, largest
 from atpgraph_qa.timeline.visibility import FOREVER
 
 _PROMISING = (
@@ -27,9 +27,9 @@ _PROMISING = (
 class Examples:
     """Past questions to learn from, by date.
 
-    `position` is that of every question, and `accepted` is True where an accepted answer, not
-    votes, says who was right. `missed` has the positions of questions whose accepted answer is by
-    somebody who was not a candidate, `people` the user code of every row of `choices`.
+    `position` has the position of every question, and `accepted` is True where an accepted answer,
+    not votes, tells who was right. `missed` has the positions of questions whose accepted answer is
+    by somebody who was not a candidate, `people` the user code of every row of `choices`.
     """
 
     choices: Choices
@@ -75,10 +75,7 @@ class TrainingPlan:
 
 
 def collect(
-    history: History,
-    pool: Pool,
-    plan: TrainingPlan | None = None,
-    random_state: int = 0,
+    history: History, pool: Pool, plan: TrainingPlan | None = None, random_state: int = 0
 ) -> Examples:
     """Collect training examples from a history.
 
@@ -86,11 +83,37 @@ def collect(
     asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
     questions are.
     """
-    return _Collector(history, pool, plan or TrainingPlan(), random_state).run()
+    plan, rng = plan or TrainingPlan(), generator(random_state)
+    right = right_answers(history, pool, plan.voted)
+    chosen = np.flatnonzero(right >= 0)
+    chosen = chosen[max(len(chosen) - plan.questions, 0) :]
+    timeless, groups = history.now == FOREVER, [chosen]
+    if timeless:
+        groups = np.array_split(rng.permutation(chosen), plan.folds)
+    examples: list[_Example] = []
+    missed: list[int] = []
+    with stage("training examples", len(chosen)) as step:
+        for group in groups:
+            known = history.without(group) if timeless and len(group) else None
+            for position in np.sort(group).tolist():
+                query = Query.again(history.records, position, known)
+                truth = int(history.answers.owner[right[position]])
+                if pool == "own":
+                    people = history.answerers(position)
+                    people = people[people != history.questions.asker[position]]
+                else:
+                    people = np.sort(query.history.codes(candidates(query, pool)))
+                step.advance()
+                if truth in people:
+                    place = int(np.flatnonzero(people == truth)[0])
+                    examples.append(_example(query, people, place, pool, plan, rng))
+                elif history.best_answer[position] >= 0:
+                    missed.append(position)
+    return _joined(history, examples, np.sort(np.array(missed, dtype=np.int64)))
 
 
 class _Example(NamedTuple):
-    """One question: people, their features, what each stands for, and the row of the right one."""
+    """One question: people, their features and offsets, and the row of the right person."""
 
     position: int
     people: Int64Array
@@ -99,80 +122,24 @@ class _Example(NamedTuple):
     chosen: int
 
 
-class _Collector:
-    def __init__(self, history: History, pool: Pool, plan: TrainingPlan, random_state: int) -> None:
-        self.history, self.pool, self.plan = history, pool, plan
-        self.rng = generator(random_state)
-        self.right = right_answers(history, pool, plan.voted)
-
-    def run(self) -> Examples:
-        """Go through the questions by date; where time plays no part, hide them in turn."""
-        history = self.history
-        chosen = np.flatnonzero(self.right >= 0)
-        chosen = chosen[max(len(chosen) - self.plan.questions, 0) :]
-        timeless, groups = history.now == FOREVER, [chosen]
-        if timeless:
-            groups = np.array_split(self.rng.permutation(chosen), self.plan.folds)
-        examples: list[_Example] = []
-        missed: list[int] = []
-        with stage("training examples", len(chosen)) as step:
-            for group in groups:
-                known = history.without(group) if timeless and len(group) else None
-                for position in np.sort(group).tolist():
-                    query = Query.again(history.records, position, known)
-                    example = self._example(query, position)
-                    step.advance()
-                    if example is not None:
-                        examples.append(example)
-                    elif history.best_answer[position] >= 0:
-                        missed.append(position)
-        return _joined(history, examples, np.sort(np.array(missed, dtype=np.int64)))
-
-    def _example(self, query: Query, position: int) -> _Example | None:
-        history = self.history
-        truth = int(history.answers.owner[self.right[position]])
-        if self.pool == "own":
-            people = history.answerers(position)
-            people = people[people != history.questions.asker[position]]
-        else:
-            people = np.sort(query.history.codes(candidates(query, self.pool)))
-        (right,) = np.flatnonzero(people == truth)[:1].tolist() or (-1,)
-        if right < 0:
-            return None
-        columns = Features(query).columns(people)
-        if self.pool == "own":
-            return _Example(position, people, columns.T, np.zeros(len(people)), right)
-        sample, offset = self._sample(columns, people, right)
-        chosen = int(np.flatnonzero(sample == right)[0])
-        return _Example(position, people[sample], columns[:, sample].T, offset, chosen)
-
-    def _sample(
-        self, columns: Float32Array, active: Int64Array, right: int
-    ) -> tuple[Int64Array, Float64Array]:
-        """Return places of the most promising people and some others, and what each stands for."""
-        promising = [columns[AT[name]] for name in _PROMISING]
-        hard = [largest(column, self.plan.hard) for column in promising if column.any()]
-        sure = np.unique(np.concatenate([*hard, [right]]))
-        rest = np.setdiff1d(np.arange(len(active)), sure)
-        drawn = self.rng.choice(rest, min(self.plan.random, len(rest)), replace=False)
-        stands_for = len(rest) / len(drawn) if len(drawn) else 1.0
-        offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), np.log(stands_for))])
-        return np.concatenate([sure, drawn]), offset
-
-
-def largest(values: Float32Array, count: int) -> Int64Array:
-    """Return the positions of the largest values; the first ones among equals."""
-    if count >= len(values):
-        return np.arange(len(values))
-    # Most people share the smallest value, that of having nothing to show.
-    some = np.flatnonzero(values > values.min())
-    if len(some) <= count:
-        rest = np.flatnonzero(values == values.min())
-        return np.concatenate([some, rest[: count - len(some)]])
-    last = len(some) - max(count, 1)
-    some = some[values[some] >= np.partition(values[some], last)[last]]
-    order = np.argsort(-values[some], kind="stable")
-    return np.asarray(some[order[:count]])
+def _example(
+    query: Query, people: Int64Array, right: int, pool: Pool, plan: TrainingPlan,
+    rng: np.random.Generator,
+) -> _Example:  # fmt: skip
+    """Return an example with all people, or the most promising and a sample of the others."""
+    columns = Features(query).columns(people)
+    if pool == "own":
+        return _Example(query.position, people, columns.T, np.zeros(len(people)), right)
+    promising = [columns[AT[name]] for name in _PROMISING]
+    hard = [largest(column, plan.hard) for column in promising if column.any()]
+    sure = np.unique(np.concatenate([*hard, [right]]))
+    rest = np.setdiff1d(np.arange(len(people)), sure)
+    drawn = rng.choice(rest, min(plan.random, len(rest)), replace=False)
+    stands_for = len(rest) / len(drawn) if len(drawn) else 1.0
+    offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), np.log(stands_for))])
+    sample = np.concatenate([sure, drawn])
+    chosen = int(np.searchsorted(sure, right))
+    return _Example(query.position, people[sample], columns[:, sample].T, offset, chosen)
 
 
 def _joined(history: History, examples: list[_Example], missed: Int64Array) -> Examples:

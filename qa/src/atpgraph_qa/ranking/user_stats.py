@@ -1,8 +1,8 @@
 """Counts and rates of people, whatever is asked.
 
-Counts enter as logarithms. Rates are drawn to the mean of the site, so that one lucky answer is not
-worth a hundred good ones; how much is estimated from how far people really differ (empirical Bayes,
-by moments).
+Counts enter as logarithms. Rates are shrunk toward the mean of the site, so that one lucky answer
+does not outweigh a hundred good ones. How strongly is estimated from how much people really differ
+(empirical Bayes, by moments).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def user_stats(history: History) -> dict[str, Float64Array]:
 
 
 def _success(history: History) -> dict[str, Float64Array]:
-    """How often somebody's answers were accepted, and how often against others."""
+    """Return how often answers of people were accepted, and how often against others."""
     won, question = history.n_won, history.answers.question
     resolved = history.best_answer >= 0
     decided = history.per_user(resolved[question].astype(np.float64))
@@ -74,7 +74,7 @@ def _votes(history: History) -> dict[str, Float64Array]:
 
 
 def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
-    """Variance of people's true means: that of the means seen, less what chance adds to it.
+    """Variance of people's true means: the observed variance minus what chance adds to it.
 
     `noise` is the variance of one observation; people with two or more count.
     """
@@ -86,7 +86,7 @@ def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float
 
 
 def _ahead(history: History) -> Float64Array:
-    """For every answer, the sign of its votes less the mean of the question's answers."""
+    """Return the sign of every answer's votes minus the mean over its question's answers."""
     question, votes = history.answers.question, history.answer_votes
     count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
     mean = np.bincount(question, votes, minlength=history.n_questions) / count
@@ -95,7 +95,7 @@ def _ahead(history: History) -> Float64Array:
 
 
 def _pace(history: History) -> dict[str, Float64Array]:
-    """How soon somebody answers, and how often before everybody else."""
+    """Return how soon people answer, and how often before everybody else."""
     given, question = history.n_given, history.answers.question
     delay = (history.answers.given_ms - history.questions.asked_ms[question]) / DAY_MS
     log_delay = np.log(np.maximum(delay, 1e-3))

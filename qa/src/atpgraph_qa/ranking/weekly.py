@@ -46,7 +46,7 @@ _SEVERAL = 3  # answers that rules ask for
 
 
 class Posts(NamedTuple):
-    """What people posted before the week, in the order of :class:`WeeklyStats`.
+    """Posts from before the week, in the order of :class:`WeeklyStats`.
 
     The answers of row k are ``start[k] : start[k + 1]``, by date: `answer` is their position and
     `question` the place in `order` of what they answer. `worth` has how much each counts by age,
@@ -68,49 +68,25 @@ class Posts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WeeklyStats:
-    """What is known of people at the start of a week, a row for each.
+    """Statistics of people at the start of a week, a row for each.
 
     Rules leave out people with fewer than three answers and most who have been away for long. The
     others come first, as do the questions that they answered or asked, so that a loop over them
     reads memory in order. The extra row is for people who arrive later.
-
-    Attributes
-    ----------
-    known : History
-        What was known at the start of the week.
-    row : int64 array
-        By user code; the last entry is for all later ones.
-    steady : float32 array of shape (rows, features)
-        Counts and rates: see :data:`STEADY`.
-    activity : float32 array of shape (rows, half-lives)
-        Faded counts of answers; empty where time plays no part.
-    hour : float32 array of shape (rows, 24)
-        How much somebody answers around each hour of the day.
-    first_ms, last_ms : int64 arrays
-        First and last answer, 0 for none.
-    profiles : float32 array of shape (rows, axes)
-        Mean vector of the questions answered, drawn to 0 where they are few; no axes where there
-        are no vectors on shared axes.
-    vectors : int8 array
-        Vectors of the questions in the order of :attr:`Posts.order`; no rows where words have to
-        do.
-    posts : Posts
     """
 
-    known: History
-    row: Int64Array
-    steady: Float32Array
-    activity: Float32Array
-    hour: Float32Array
-    first_ms: Int64Array
-    last_ms: Int64Array
+    known: History  # at the start of the week
+    row: Int64Array  # by user code; the last entry is for all later ones
+    steady: Float32Array  # rows × STEADY: counts and rates
+    activity: Float32Array  # rows × half-lives: faded counts of answers, if time plays a part
+    hour: Float32Array  # rows × 24: how much somebody answers around each hour of the day
+    first_ms: Int64Array  # first answer, 0 for none
+    last_ms: Int64Array  # last answer
+    # Rows × shared axes, if there are such: mean vector of what somebody answered, drawn to 0
+    # where that is little.
     profiles: Float32Array
-    vectors: Int8Array
+    vectors: Int8Array  # of the questions in the order of Posts.order; none for words alone
     posts: Posts
-
-    def rows(self, codes: Int64Array) -> Int64Array:
-        """Return the rows of some users."""
-        return self.row[np.minimum(codes, len(self.row) - 1)]
 
 
 WEEKS = "weekly statistics"
@@ -294,7 +270,7 @@ def first_and_last(
 
 
 def _hours(known: History) -> Float64Array:
-    """Logarithm of the share of answers around each hour of the day."""
+    """Return the logarithm of the share of answers around each hour of the day."""
     seen = known.answers.owner >= 0
     hour = (known.answers.given_ms[seen] // _HOUR) % 24
     cells = np.bincount(known.answers.owner[seen] * 24 + hour, minlength=known.n_users * 24)
@@ -306,7 +282,7 @@ def _hours(known: History) -> Float64Array:
 
 
 def _profiles(history: History) -> Float32Array:
-    """Mean vectors of what people answered."""
+    """Return the mean vectors of what people answered."""
     meaning = history.records.meaning
     if meaning is None or not meaning.is_shared:
         return np.zeros((history.n_users, 0), dtype=np.float32)

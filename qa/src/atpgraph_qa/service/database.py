@@ -1,4 +1,4 @@
-"""One database, two kinds: transactions, migrations, and the lock that lets one process act."""
+"""SQLite or PostgreSQL: transactions, migrations, and the lock that lets one process act."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, create_engine, event, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -21,7 +21,7 @@ from atpgraph.util.files import fcntl
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.suggestions import fill_reports
-from atpgraph_qa.service.tables import METADATA, get_meta, put_meta
+from atpgraph_qa.service.tables import METADATA, get_meta, meta, put_meta
 
 FILE = "service.sqlite"
 _LOCK = 0x617470  # of PostgreSQL's advisory locks: "atp"
@@ -31,17 +31,11 @@ _APPEND = 0x617471
 class DatabaseGoneError(ProblemError):
     """The database does not answer; try again."""
 
-    def __init__(self, detail: str) -> None:
-        super().__init__(503, detail, wait=5)
-
 
 class NotInChargeError(ProblemError):
     """Another process acts on this database."""
 
     exit_code = 2
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(503, detail, wait=30)
 
 
 class Database:
@@ -60,8 +54,8 @@ class Database:
         self._held: Any = None
         self.file = Path(parsed.database or "") if self.is_sqlite else Path()
         if self.is_sqlite:
-            if self.file.parent.is_dir():  # SQLite gives its log the rights of the database
-                os.close(os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600))
+            if self.file.parent.is_dir():  # SQLite copies its permissions to the log
+                self.file.touch(0o600)
                 make_private(self.file)
             more: dict[str, Any] = {"connect_args": {"check_same_thread": False, "timeout": 20}}
         else:
@@ -102,22 +96,18 @@ class Database:
             connection = connection.execution_options(writes=True)
             stack.enter_context(connection.begin())
             if acting:
-                lock = "" if self.is_sqlite else " FOR SHARE"
-                query = text(f"SELECT value FROM meta WHERE name = 'epoch'{lock}")
-                if int(connection.execute(query).scalar() or 0) != self.epoch:
-                    raise NotInChargeError("Another process has taken over this database.")
+                query = select(meta.c.value).where(meta.c.name == "epoch")
+                epoch = connection.execute(query.with_for_update(read=True)).scalar()
+                if int(epoch or 0) != self.epoch:
+                    said = "Another process has taken over this database."
+                    raise NotInChargeError(503, said, wait=30)
             yield connection
-
-    def serialize(self, connection: Connection) -> None:
-        """Make sequence numbers appear in the order in which transactions end."""
-        if not self.is_sqlite:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
 
     def migrate(self) -> int:
         """Bring the tables up to date; return the version."""
         serial = "INTEGER PRIMARY KEY" if self.is_sqlite else "BIGSERIAL PRIMARY KEY"
         with self.write() as connection:
-            self.serialize(connection)
+            serialize(connection)
             versions = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
             connection.execute(text(versions))
             query = text("SELECT COALESCE(MAX(version), 0) FROM schema_version")
@@ -137,10 +127,10 @@ class Database:
         return known[-1][0]
 
     def take_charge(self) -> None:
-        """Become the one process that acts, or raise an error if another one is.
+        """Become the process that acts on the database, or raise an error if there is one.
 
-        A lock keeps out a second process; the epoch keeps out a first one that lost its lock and
-        did not notice: it is checked in every transaction that acts.
+        A lock excludes a second process. The epoch, which is checked in every acting transaction,
+        excludes a process that lost its lock without noticing.
         """
         if self.is_sqlite:
             self._held = _file_lock(self.file.with_suffix(".lock"))
@@ -152,7 +142,8 @@ class Database:
                 connection.commit()
             if not mine:
                 connection.close()
-                raise NotInChargeError("Another process serves this database; stop it first.")
+                said = "Another process serves this database; stop it first."
+                raise NotInChargeError(503, said)
             self._held = connection
         with self.write() as connection:
             self.epoch = int(get_meta(connection, "epoch", "0")) + 1
@@ -161,8 +152,8 @@ class Database:
     def erase_deleted(self) -> None:
         """Leave no copy of deleted rows in the files.
 
-        SQLite overwrites what is deleted in the database (``secure_delete``); here its log is
-        emptied. PostgreSQL writes the tables anew.
+        SQLite overwrites deleted rows in the database (``secure_delete``); this empties its log.
+        PostgreSQL rewrites the tables.
         """
         with _gone(), self.engine.connect() as connection:
             if self.is_sqlite:
@@ -192,15 +183,21 @@ def migrations() -> list[tuple[int, str]]:
     return sorted((int(entry.name[:4]), entry.read_text(encoding="utf-8")) for entry in found)
 
 
+def serialize(connection: Connection) -> None:
+    """Make sequence numbers follow the order in which transactions are committed."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
+
+
 def make_private(path: Path) -> None:
-    """Deny other users of this machine access to a file, or to a folder and its content."""
-    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
-        with contextlib.suppress(OSError):  # another system, or another's file
+    """Make a file, or a folder with its content, private to this user."""
+    for each in (path, *path.rglob("*")):
+        with contextlib.suppress(OSError):  # another system, or a file of somebody else
             each.chmod(0o700 if each.is_dir() else 0o600)
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say so
+    connection.isolation_level = None  # `_begin` starts transactions
     for pragma in (
         "journal_mode=WAL", "synchronous=FULL", "busy_timeout=20000", "foreign_keys=ON",
         "secure_delete=ON",
@@ -225,22 +222,21 @@ def _file_lock(path: Path) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
-            raise NotInChargeError(
-                f"Another process serves {path.parent}; stop it first, or name another folder."
-            ) from None
+            said = f"Another process serves {path.parent}; stop it first, or name another folder."
+            raise NotInChargeError(503, said) from None
     return handle
 
 
 @contextlib.contextmanager
 def _gone() -> Iterator[None]:
-    """Tell a database that does not answer from a query that is wrong."""
+    """Raise DatabaseGoneError if the database does not answer; leave other errors alone."""
     try:
         yield
     except PoolTimeout as error:
-        raise DatabaseGoneError("The database is busy.") from error
+        raise DatabaseGoneError(503, "The database is busy.", wait=5) from error
     except DBAPIError as error:
-        # SQLite says "operational" of a wrong statement, too.
+        # SQLite raises OperationalError for a wrong statement, too.
         wrong = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
         if error.connection_invalidated or (isinstance(error, OperationalError) and not wrong):
-            raise DatabaseGoneError("The database does not answer.") from error
+            raise DatabaseGoneError(503, "The database does not answer.", wait=5) from error
         raise

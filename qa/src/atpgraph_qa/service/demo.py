@@ -1,10 +1,10 @@
-"""A simulated community with live traffic, so that a visitor sees the service at work."""
+"""A simulated community with live traffic, which shows the service at work."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 from atpgraph.util.random import generator
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.people import Person
+from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.ingest import ingest
 from atpgraph_qa.data.site import DAY_MS, Site
 from atpgraph_qa.service.engine import now_ms
@@ -24,14 +25,13 @@ from atpgraph_qa.simulation.texts import make_topics, write_texts
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 
 USERS, QUESTIONS, TOPICS, YEARS = 120, 600, 5, 1.0
-PAST_DAYS, PAST = 14, 160  # questions that came in before the visitor
+PAST_DAYS, PAST = 14, 160  # days and questions that `fill_past` plays
 _FIRST_USER = 2  # as in the dumps of simulated communities
 _FIRST_ID = 1_000_000  # of posts that are not in the dump
-_HOUR_MS = 3_600_000
 
 
 def make_community() -> Community:
-    """Return the community of the demonstration, whose last post was before the past to play."""
+    """Return a community whose last post is older than the questions that `fill_past` plays."""
     made = simulate_community(USERS, QUESTIONS, n_topics=TOPICS, years=YEARS, random_state=0)
     later = now_ms() - (PAST_DAYS + 1) * DAY_MS - int(max(made.asked_ms[-1], *made.answered_ms))
     names = ("registered_ms", "asked_ms", "answered_ms", "bounty_ms")
@@ -39,7 +39,7 @@ def make_community() -> Community:
 
 
 def train(folder: Path, community: Community) -> Path:
-    """Return the model of a community, made at the first time."""
+    """Return the model of a community; train it the first time."""
     model = folder / "model"
     if not model.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,10 +50,10 @@ def train(folder: Path, community: Community) -> Path:
 
 
 def live(community: Community) -> Iterator[list[Event]]:
-    """Yield a question, its answers and the acceptance, again and again.
+    """Yield the events of one question after the other, without end.
 
-    The same people ask and answer about the same topics as in the history, in other words and under
-    new ids. Times are 0; whoever plays the events says when.
+    The same people ask and answer about the same topics as in the history, with new texts and ids.
+    The caller sets the times, which are 0.
     """
     for turn in itertools.count(1):
         base, rng = turn * _FIRST_ID, generator(turn)
@@ -71,14 +71,14 @@ def live(community: Community) -> Iterator[list[Event]]:
 
 
 def fill_past(service: Service, community: Community) -> None:
-    """Play two weeks of questions, as if the service had been there."""
+    """Play two weeks of questions, as if the service had run then."""
     now, engine = service.clock(), service.engine
     if engine.seq:
         return
     dated: list[Event] = []
     for number, events in enumerate(itertools.islice(live(community), PAST)):
         at = now - PAST_DAYS * DAY_MS + number * PAST_DAYS * DAY_MS // PAST
-        dated += [replace(e, at_ms=at + 2 * turn * _HOUR_MS) for turn, e in enumerate(events)]
+        dated += [replace(e, at_ms=at + 2 * turn * HOUR_MS) for turn, e in enumerate(events)]
     real = engine.clock
     try:
         for event in sorted(dated, key=lambda event: event.at_ms):
@@ -92,26 +92,14 @@ def fill_past(service: Service, community: Community) -> None:
         engine.save_person(Person(user, handle=f"user{user}"))
 
 
-class Traffic(threading.Thread):
-    """Plays the rest of the community; what was played before the last stop is over at once."""
-
-    def __init__(self, service: Service, community: Community, pace_s: float) -> None:
-        super().__init__(name="atp-demo", daemon=True)
-        self.service, self.pace_s = service, pace_s
-        self.questions = itertools.islice(live(community), PAST, None)
-        self.ended = threading.Event()
-
-    def run(self) -> None:
-        """Play until stopped."""
-        while not self.ended.is_set():
-            self.play(next(self.questions))
-
-    def play(self, events: list[Event]) -> bool:
-        """Play a question and what follows; return False if that was played before."""
+def play(
+    service: Service, questions: Iterable[list[Event]], pace_s: float, ended: threading.Event
+) -> None:
+    """Play questions until `ended` is set; skip those that were played before the last stop."""
+    for events in questions:
         for event in events:
-            made = Arrival.of(replace(event, at_ms=self.service.clock()))
-            if self.service.engine.append([made]) == [None] and event is events[0]:
-                return False
-            if self.ended.wait(self.pace_s):
+            made = Arrival.of(replace(event, at_ms=service.clock()))
+            if service.engine.append([made]) == [None] and event is events[0]:
                 break
-        return True
+            if ended.wait(pace_s):
+                return

@@ -1,8 +1,8 @@
-"""The engine: takes events in order, keeps the advisor up to date, and routes questions.
+"""The engine: applies events in order, keeps the advisor up to date, and routes questions.
 
-Everything that lasts happens in a transaction that also says up to which event it is done; the
-advisor in memory is exchanged afterwards. So a crash at any moment leaves either all of an event's
-effects or none, and the event is applied when the process is back.
+All effects of an event are stored in one transaction, together with its number; the advisor in
+memory is exchanged afterwards. So a crash at any moment leaves either all effects or none, and the
+event is applied after the restart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array, Int64Array
@@ -34,8 +34,8 @@ from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
 from atpgraph_qa.service.database import Database
-from atpgraph_qa.service.events import Closed, Edited, Event, ForgottenPeople, Reopened, Stored
-from atpgraph_qa.service.forget import erase_question_rows, erase_questions
+from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, ForgottenPeople
+from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import get_meta, put_meta
@@ -46,11 +46,11 @@ from atpgraph_qa.timeline.query import Query, Question
 LOG = logging.getLogger("atpgraph.serve")
 APPLIED, CALIBRATED = "applied_seq", "calibrated_day"
 LEAST_OUTCOMES = 200  # people suggested before confidence is corrected
-BATCH = 200  # how many events are read at once
+BATCH = 200  # events read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
 T = TypeVar("T")
-Asks = list[tuple[int, int]]  # people and when they were asked, for the log in memory
+Asks = list[tuple[int, int]]  # people and when they were asked
 Work = Callable[[Connection], Asks]
 
 
@@ -60,11 +60,11 @@ def now_ms() -> int:
 
 
 class RankingLimiter:
-    """Runs rankings for callers, one a core, and refuses them once `most` are waiting.
+    """Ranks for callers, one question per core, and rejects them while `most` are under way.
 
-    The threads are not those of other requests: however many questions are waiting, events are
-    stored and pages are served. Questions that came as events are ranked by another thread, which
-    lets callers go first for a while.
+    It has threads of its own, so that events are stored and pages are served however many questions
+    wait. Questions that came as events are ranked by another thread, which lets callers go first
+    for a while.
     """
 
     def __init__(self, most: int) -> None:
@@ -87,7 +87,7 @@ class RankingLimiter:
                 self._changed.notify_all()
 
     def wait_for_callers(self, seconds: float) -> None:
-        """Wait while there are callers, but at most this many seconds."""
+        """Wait until there are no callers, but at most this many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self.under_way, seconds)
 
@@ -96,23 +96,22 @@ class RankingLimiter:
         self._threads.shutdown(cancel_futures=True)
 
 
-@dataclass(frozen=True)
-class Advice:
-    """The people to ask, and what the rules decided.
+@dataclass(frozen=True, kw_only=True)
+class Advice(Suggestions):
+    """The people to ask, and the decisions of the rules.
 
-    `ranking` (person and confidence) are the best whatever the caps say, `baseline` is a trivial
-    ranking to compare with; both only if they are to be kept.
+    For reports, `ranking` has the best people regardless of caps, with their confidence, and
+    `baseline` a trivial ranking to compare with.
     """
 
-    found: Suggestions
-    decisions: tuple[Decision, ...]
-    ranking: Sequence[tables.Row]
-    baseline: Sequence[int]
+    decisions: tuple[Decision, ...] = ()
+    ranking: Sequence[tables.Row] = ()
+    baseline: Sequence[int] = ()
     model: str
 
 
 class _Recorder(Dispatcher):
-    """A dispatcher that keeps what it was given and what it chose."""
+    """A dispatcher that keeps its input and its choice."""
 
     seen: tuple[Query, Int64Array, Float64Array, Choice] | None = None
 
@@ -125,13 +124,13 @@ class _Recorder(Dispatcher):
 
 
 class Engine:
-    """What the service knows and does; one for each process, on a database it is in charge of."""
+    """The advisor, what people set and who was asked, kept up to date with a database."""
 
     def __init__(
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
-        self.lock = threading.RLock()  # held by whoever changes what the service knows
+        self.lock = threading.RLock()  # held while the state changes
         self.new_events = threading.Event()
         self.limiter = RankingLimiter(settings.limits.queue_routes)
         self.advisor: Advisor | None = None
@@ -139,12 +138,12 @@ class Engine:
         self.model = ""
         self.seq = 0
         self.waiting = 0
-        # Computes what an event causes before the transaction that stores it; see Suggester.
+        # Set by the Suggester: computes the suggestion before the transaction that stores it.
         self.prepare: Callable[[Event, Advisor], Work | None] = lambda event, advisor: None
         with database.write() as connection:
             self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
             self.directory = Directory(map(_person, tables.find(connection, select(tables.people))))
-            # The mode that was switched to counts unless the settings name another one since.
+            # The mode set on the page is valid until the settings change.
             kept, _, given = get_meta(connection, "mode").partition(" ")
             self.mode = kept if given == settings.policy.mode else settings.policy.mode
             self.asks = self._load_asks(connection)
@@ -163,9 +162,9 @@ class Engine:
             self.asks = self._load_asks(connection)
 
     def _load_asks(self, connection: Connection) -> AskLog:
-        """Return the asks of the last weeks; those of shadow mode count only while in it.
+        """Return the asks of the last weeks; those of shadow mode only while in it.
 
-        Its report shows what would have happened, with the caps that would have held.
+        There, caps have to work as they would if people had been asked.
         """
         t = tables.asks.c
         query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
@@ -175,11 +174,11 @@ class Engine:
         return log
 
     def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
-        """Start from a snapshot: bring it up to what was applied before, without new effects."""
+        """Start from a snapshot and the events that were applied since, without new effects."""
         with self.database.read() as connection:
             applied = int(get_meta(connection, APPLIED, "0"))
-        self.exchange(self._continued(advisor, seq, applied))
-        self.model, self.seq = model, max(seq, applied)
+        self.advisor, self.model = self._continued(advisor, seq, applied), model
+        self.seq = max(seq, applied)
         self.let_time_pass()
         self.place_newcomers()
         if self.settings.server.readers:
@@ -197,21 +196,15 @@ class Engine:
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
-        """Let what became known at midnight count: votes of the day before, a new week."""
+        """Count what becomes known at midnight: votes of the day before, a new week."""
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
             before = self.current()
             if before.history.now < midnight:
-                self._warm_exchange(before.later(midnight), Advisor.later, midnight)
-
-    def _warm_exchange(self, advisor: Advisor, *change: Any) -> None:
-        """Switch to another advisor, ready for questions."""
-        if advisor.week_ms != self.current().week_ms:
-            advisor.warm_up()  # here, not when the next caller asks
-        self.exchange(advisor, *change)
+                self.exchange(before.later(midnight), Advisor.later, midnight)
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
-        """Continue with an advisor whose indexes have the events up to a number."""
+        """Continue with an advisor whose indexes contain the events up to a number."""
         with self.lock:
             now = self.current()
             if merged.history.records is now.history.records:
@@ -222,7 +215,9 @@ class Engine:
     def exchange(
         self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
     ) -> None:
-        """Switch to another advisor: the result of a function of the current one, or a new one."""
+        """Replace the advisor by a function of the current one, or by a new one."""
+        if advisor.week_ms != self.current().week_ms:
+            advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
             if function is None:
                 self.readers.restart(advisor)
@@ -243,7 +238,7 @@ class Engine:
         return self.advisor
 
     def place_newcomers(self) -> None:
-        """Place those who declared what they know and have hardly answered yet."""
+        """Place people who declared topics and have not answered yet."""
         with self.lock:
             advisor = self.current()
             history, declared = advisor.history, self.directory.declaring()
@@ -262,31 +257,24 @@ class Engine:
 
     def save_person(self, person: Person, who: str = "") -> None:
         """Store a person's settings; `who` changed it, for the audit log."""
+        values = asdict(person)
+        values |= {"member_of": values.pop("groups"), "updated_ms": self.clock()}
         with self.database.write() as connection:
-            _save_person(connection, person, self.clock())
+            tables.save(connection, tables.people, **values)
             if who:
                 tables.note(connection, self.clock(), who, "changed a person", person.id)
         self.directory.put(person)
 
-    def learn_names(self, connection: Connection, names: Any) -> list[Person]:
-        """Store names and groups that came with an event; return who changed."""
-        changed = []
-        for user, (handle, groups) in names.items():
-            old = self.directory[user]
-            new = replace(
-                old, handle=handle, groups=old.groups if groups is None else tuple(groups)
-            )
-            if new != old and user not in self.forgotten_people:
-                _save_person(connection, new, self.clock())
-                changed.append(new)
-        return changed
-
-    def dispatcher(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
-        """Return the rules as they hold now."""
+    def _rules(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
         return _Recorder(
             policy or self.settings.policy.policy(), self.asks, self.directory, skip=skip,
             now_ms=self.clock(), remember=False,
         )  # fmt: skip
+
+    def why_not(self, person: int) -> str:
+        """Return why a person may not be asked now, '' if they may."""
+        no = self._rules().why_not(self.directory[person], self.clock())
+        return "" if no is None else no.text
 
     def route(
         self, question: Question, *, top: int | None = None, keep: bool = False,
@@ -294,16 +282,11 @@ class Engine:
     ) -> Advice:  # fmt: skip
         """Return the people to ask about a question now; nothing is stored.
 
-        Parameters
-        ----------
-        keep : bool
-            Whether to compute what reports need: the best whatever the caps say, and a baseline.
-        skip : collection of int
-            Who was asked before.
+        With `keep`, also compute what reports need. `skip` were asked before.
         """
         advisor = advisor or self.current()
         rules, now = self.settings.policy, self.clock()
-        dispatcher = self.dispatcher(policy, skip)
+        dispatcher = self._rules(policy, skip)
         if now >= advisor.history.last_ms:
             question = replace(question, at=datetime.fromtimestamp(now / 1000, UTC))
         with contextlib.ExitStack() as stack:
@@ -314,8 +297,9 @@ class Engine:
                 question, dispatcher, k=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
+        advice = Advice(**vars(found), model=self.model)
         if dispatcher.seen is None:
-            return Advice(found, (), (), (), self.model)
+            return advice
         query, people, scores, choice = dispatcher.seen
         ranking: list[tables.Row] = []
         if keep:
@@ -328,14 +312,14 @@ class Engine:
             pairs = zip(people[looked].tolist(), sure.tolist(), strict=True)
             ranking = [{"person": person, "confidence": value} for person, value in pairs]
         decisions = choice.decisions
-        if found.abstains:  # nobody is asked, so nobody has a place
+        if found.abstains:  # nobody is asked
             decisions = tuple(decision for decision in decisions if decision.rule != "asked")
             if not found.people and decisions:
-                found = replace(found, abstains=_nobody(decisions))
+                advice = replace(advice, abstains=_nobody(decisions))
         baseline = most_active(query, rules.candidates) if keep else []
-        return Advice(found, decisions, ranking, baseline, self.model)
+        return replace(advice, decisions=decisions, ranking=ranking, baseline=baseline)
 
-    def append(self, arrivals: Sequence[events.Arrival]) -> list[int | None]:
+    def append(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
         for arrival in arrivals:
             if arrival.event.at_ms > self.clock() + DAY_MS:
@@ -346,7 +330,7 @@ class Engine:
         clean = self.forgotten_people.cleaned
         cleaned = [replace(arrival, event=clean(arrival.event)) for arrival in arrivals]
         with self.database.write() as connection:
-            numbers = events.append(self.database, connection, cleaned, self.clock())
+            numbers = events.append(connection, cleaned, self.clock())
         self.waiting += sum(1 for number in numbers if number is not None)
         self.new_events.set()
         return numbers
@@ -358,12 +342,13 @@ class Engine:
             self.let_time_pass()
             with self.database.read() as connection:
                 rows = events.after(connection, self.seq, limit)
-                self.waiting = events.last_seq(connection) - self.seq
+                newest = connection.execute(select(func.max(tables.events.c.seq))).scalar()
+                self.waiting = (newest or 0) - self.seq
             for part in _parts(rows):
                 self._apply(part)
             return len(rows)
 
-    def _apply(self, rows: Sequence[Stored]) -> None:
+    def _apply(self, rows: Sequence[Arrival]) -> None:
         before = self.current()
         advisor, refused, change = self._observed(before, rows)
         work = None if refused else self.prepare(rows[0].event, before)
@@ -371,25 +356,25 @@ class Engine:
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
-                    events.refuse(connection, row.seq, refused[row.seq])
+                    tables.change(connection, tables.events, row.seq, refused=refused[row.seq])
                 else:
                     self._project(connection, row)
-                    events.revive(self.database, connection, row.event, self.clock())
+                    events.revive(connection, row.event, self.clock())
             if work is not None:
                 asked = work(connection)
             put_meta(connection, APPLIED, rows[-1].seq)
-        self._warm_exchange(advisor, *change)
+        self.exchange(advisor, *change)
         self.seq = rows[-1].seq
         self.asks.record_all(asked)
         for seq in refused:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(
-        self, advisor: Advisor, rows: Sequence[Stored]
+        self, advisor: Advisor, rows: Sequence[Arrival]
     ) -> tuple[Advisor, dict[int, str], tuple[Any, ...]]:
-        """Return the advisor after some events, which of them changed nothing, and the change."""
+        """Return the advisor after some events, why some were refused, and how it changed."""
         first = rows[0].event
-        if isinstance(first, (Edited, Closed, Reopened)):
+        if isinstance(first, events.TopicChange):
             place = advisor.history.records.question_at(first.question)
             if place < 0:
                 return advisor, {rows[0].seq: "its question is not known"}, ()
@@ -405,7 +390,7 @@ class Engine:
         return after, refused, (Advisor.observe, dated)
 
     def recalibrate(self) -> None:
-        """Correct the stated confidence by what came of the suggestions of the last days."""
+        """Correct the stated confidence by the outcomes of the last days."""
         today = self.clock() // DAY_MS
         with self.database.read() as connection:
             since = int(get_meta(connection, CALIBRATED, "0"))
@@ -413,12 +398,12 @@ class Engine:
         if len(stated) < LEAST_OUTCOMES:
             return
         with self.lock, self.database.write(acting=True) as connection:
-            # Statements of today may be of either calibration.
+            # Today's suggestions may use either calibration.
             put_meta(connection, CALIBRATED, today + 1)
             self.advisor = self.current().recalibrate(stated, happened)
 
-    def _project(self, connection: Connection, row: Stored) -> None:
-        """Keep what the pages and reports need to know of an event."""
+    def _project(self, connection: Connection, row: Arrival) -> None:
+        """Store what pages and reports need to know of an event."""
         event, now = row.event, self.clock()
         match event:
             case Asked():
@@ -442,8 +427,8 @@ class Engine:
                 outbox.cancel(connection, event.question)
                 tables.change(connection, tables.questions, event.question, closed_ms=event.at_ms)
                 if event.deleted:
-                    erase_question_rows(connection, event.question)
-            case Reopened():
+                    erase_texts(connection, [event.question])
+            case events.Reopened():
                 tables.change(connection, tables.questions, event.question, closed_ms=None)
 
     def dated_ahead(self) -> str:
@@ -462,7 +447,7 @@ class Engine:
 
     @property
     def last_post_ms(self) -> int:
-        """When the newest post was made that the service knows."""
+        """The date of the newest known post."""
         return _last_post(self.current())
 
 
@@ -476,18 +461,12 @@ def _person(row: tables.Row) -> Person:
     return Person(groups=row.pop("member_of"), **row)
 
 
-def _save_person(connection: Connection, person: Person, now: int) -> None:
-    values = asdict(person)
-    values["member_of"] = values.pop("groups")
-    tables.save(connection, tables.people, **values, updated_ms=now)
-
-
 def _date(moment_ms: int) -> str:
     return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _nobody(decisions: Sequence[Decision]) -> str:
-    """Return in words why none of the best may be asked."""
+    """Return a sentence that says why none of the best may be asked."""
     words = {
         "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
         "weekday": "are not asked on this day of the week", "hours": "are outside their hours",
@@ -500,7 +479,7 @@ def _nobody(decisions: Sequence[Decision]) -> str:
 
 
 def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int]:
-    """Return the trivial ranking to compare with: who gave most answers in the last month."""
+    """Return the people with most answers in the last month, a trivial ranking to compare with."""
     history = query.history
     since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
     owner = history.answers.owner[since:]
@@ -513,10 +492,10 @@ def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int
 
 
 def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
-    """Return the events with dates that never go back.
+    """Return the events with dates that never decrease.
 
-    What comes late counts from when it came, however many events are taken at once: so a restart,
-    which takes thousands, ends where one after another did.
+    A late event is dated when it came. This does not depend on how many events are applied at
+    once, so a restart, which applies thousands, gives the same history.
     """
     result: list[Event] = []
     for event in given:
@@ -527,17 +506,18 @@ def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
     return result
 
 
-def _parts(rows: Sequence[Stored], *, together: bool = False) -> list[list[Stored]]:
+def _parts(rows: Sequence[Arrival], *, together: bool = False) -> list[list[Arrival]]:
     """Split events into parts that are applied at once.
 
-    Questions come one by one, unless `together`, since each is routed by what was known before;
-    so do changes of a question.
+    Changes of a question are applied alone. So are questions unless `together`, because each is
+    routed by what was known before.
     """
-    parts: list[list[Stored]] = []
+    parts: list[list[Arrival]] = []
     alone_before = True
     for row in rows:
-        alone = isinstance(row.event, (Edited, Closed, Reopened))
-        alone = alone or (isinstance(row.event, Asked) and not together)
+        alone = isinstance(
+            row.event, events.TopicChange if together else events.TopicChange | Asked
+        )
         if alone or alone_before:
             parts.append([row])
         else:

@@ -1,4 +1,4 @@
-"""The event table: append-only and idempotent."""
+"""The table of events: append-only and idempotent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import tables as db
-from atpgraph_qa.service.database import Database, make_private
+from atpgraph_qa.service.database import make_private, serialize
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
@@ -25,7 +25,7 @@ KEY_FILE = "forget.key"
 
 @dataclass(frozen=True)
 class Edited:
-    """The title, text or tags of a question changed; None for those that did not."""
+    """A question was edited; a title, text or tags of None did not change."""
 
     question: int
     at_ms: int
@@ -34,14 +34,14 @@ class Edited:
     tags: Sequence[str] | None = None
 
     def changes(self) -> Row:
-        """Return what has changed."""
+        """Return the columns that changed."""
         new = {"title": self.title, "body": self.body, "tags": self.tags}
         return {name: value for name, value in new.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Closed:
-    """A question takes no more answers; with `deleted`, it is gone."""
+    """A question was closed, or deleted."""
 
     question: int
     at_ms: int
@@ -50,7 +50,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Reopened:
-    """A closed question takes answers again."""
+    """A closed question was opened again."""
 
     question: int
     at_ms: int
@@ -67,22 +67,23 @@ _NAMES = {made: name for name, made in KINDS.items()}
 
 @dataclass(frozen=True)
 class Arrival:
-    """An event as it comes in.
+    """An event with its name, which is the same when it arrives again or in another way.
 
-    Its name stays the same if it arrives several times or by several ways. The origin of a question
-    says where it is: ``url`` for people, and what the source's adapter needs.
+    The origin of a question says where it is: ``url`` for people, and what the adapter of its
+    source needs.
     """
 
     name: str
     event: Event
     origin: dict[str, str] = field(default_factory=dict)
+    seq: int = 0  # once it is stored
 
     @classmethod
     def of(cls, event: Event, mark: str = "", origin: dict[str, str] | None = None) -> Arrival:
         """Return an event with its unique name.
 
-        Votes have no id of their own, so `mark` tells them apart. An acceptance may move to another
-        answer and back: its moment tells these apart, or `mark` where the source does not date it.
+        Votes have no id, so `mark` distinguishes them. An acceptance may move to another answer
+        and back: its time distinguishes these, or `mark` if the source does not date it.
         """
         match event:
             case Asked() | Answered():
@@ -98,20 +99,9 @@ class Arrival:
         return cls(name, event, origin or {})
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An event of the table."""
-
-    seq: int
-    event: Event
-    origin: dict[str, str]
-
-
-def append(
-    database: Database, connection: Connection, arrivals: Sequence[Arrival], now_ms: int
-) -> list[int | None]:
+def append(connection: Connection, arrivals: Sequence[Arrival], now_ms: int) -> list[int | None]:
     """Append events; return the sequence number of each, None for those that were there."""
-    database.serialize(connection)
+    serialize(connection)
     result: list[int | None] = []
     for arrival in arrivals:
         event = arrival.event
@@ -127,29 +117,18 @@ def append(
     return result
 
 
-def after(connection: Connection, seq: int, limit: int, until: int | None = None) -> list[Stored]:
+def after(connection: Connection, seq: int, limit: int, until: int = 2**62) -> list[Arrival]:
     """Return events after a sequence number that were not refused, in order."""
-    query = select(db.events).where(db.events.c.seq > seq, db.events.c.refused.is_(None))
-    if until is not None:
-        query = query.where(db.events.c.seq <= until)
-    rows = connection.execute(query.order_by(db.events.c.seq).limit(limit))
-    return [Stored(row.seq, KINDS[row.kind](**row.payload), row.origin) for row in rows]
+    t = db.events.c
+    query = select(db.events).where(t.seq > seq, t.seq <= until, t.refused.is_(None))
+    rows = connection.execute(query.order_by(t.seq).limit(limit))
+    return [Arrival(r.name, KINDS[r.kind](**r.payload), r.origin, r.seq) for r in rows]
 
 
-def last_seq(connection: Connection) -> int:
-    """Return the newest sequence number, 0 for none."""
-    return int(connection.execute(select(func.coalesce(func.max(db.events.c.seq), 0))).scalar_one())
+def revive(connection: Connection, event: Event, now_ms: int) -> None:
+    """Append again the events that were refused because they came before this one.
 
-
-def refuse(connection: Connection, seq: int, why: str) -> None:
-    """Mark an event that the site's history does not fit; it is never applied."""
-    db.change(connection, db.events, seq, refused=why)
-
-
-def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> None:
-    """Append again what was refused because it came before this event.
-
-    An answer may come before its question, an acceptance before its answer: hooks keep no order.
+    Hooks come in any order: an answer before its question, an acceptance before its answer.
     """
     if isinstance(event, Asked):
         later = ("answered", "edited", "closed", "reopened")
@@ -163,14 +142,14 @@ def revive(database: Database, connection: Connection, event: Event, now_ms: int
     if rows:
         db.remove(connection, db.events, db.events.c.seq.in_([row["seq"] for row in rows]))
         again = [Arrival(row["name"], KINDS[row["kind"]](**row["payload"])) for row in rows]
-        append(database, connection, again, now_ms)
+        append(connection, again, now_ms)
 
 
 class ForgottenPeople:
-    """Knows who was forgotten without knowing who they are: keyed digests of user ids.
+    """The people who were forgotten, as keyed digests of their ids.
 
-    The key is a file of the work folder, made at the first start, not a row: a backup with both
-    could be used to find out who was forgotten.
+    The first start writes the key to a file of the work folder. It is not a row, because a backup
+    with digests and key could be used to find out who was forgotten.
     """
 
     def __init__(self, connection: Connection, folder: Path) -> None:
@@ -186,7 +165,7 @@ class ForgottenPeople:
         self._key = bytes.fromhex(file.read_text(encoding="ascii"))
 
     def digest(self, text: object) -> str:
-        """Return a keyed digest of a user or another text; nobody without the key can make it."""
+        """Return a keyed digest of a user or another text."""
         return hmac.new(self._key, str(text).encode(), hashlib.sha256).hexdigest()
 
     def __contains__(self, user: int) -> bool:
@@ -198,7 +177,7 @@ class ForgottenPeople:
         self._digests.add(self.digest(user))
 
     def cleaned(self, event: Event) -> Event:
-        """Return the event without those who were forgotten."""
+        """Return the event without a person who was forgotten."""
         if isinstance(event, Asked) and event.asker in self:
             return replace(event, asker=NOBODY)
         if isinstance(event, Answered) and event.user in self:

@@ -1,11 +1,9 @@
-"""Forget a person, or a deleted question: in every table, and in the advisor."""
+"""Forget a person or a deleted question, in every table and in the advisor."""
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,11 +11,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Text, case, func, or_, select, type_coerce, update
 
-from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.expertise import Expertise
 from atpgraph_qa.service import tables as db
 from atpgraph_qa.service.events import ForgottenPeople
 from atpgraph_qa.timeline.corpus import Corpus, words
@@ -38,9 +34,8 @@ def forget_rows(
 ) -> dict[str, int]:  # fmt: skip
     """Remove a person from every table; return how many rows of each were removed or changed.
 
-    Their answers stay without an owner. Of their questions the tags stay, so that the answers of
-    others keep their place; title and text go. `asked` are the ids of their questions, those that
-    came with the model as well.
+    Their answers stay without an owner. Their questions lose title and text but keep the tags,
+    which say what others answered. `asked` are the ids of their questions in the model.
     """
     mine = db.events.c.person == user
     theirs = select(db.events.c.question).where(mine, db.events.c.kind == "asked")
@@ -49,7 +44,7 @@ def forget_rows(
     for row in rows:
         row["payload"] |= {"asker" if row["kind"] == "asked" else "user": NOBODY}
     db.change_each(connection, db.events, rows, "payload")
-    report = {"events": len(rows), **_erase_texts(connection, user, titles)}
+    report = {"events": len(rows), **erase_texts(connection, titles, user)}
     report["settings"] = db.remove(connection, db.people, user)
     report["asks"] = db.remove(connection, db.asks, db.asks.c.person == user)
     db.change(connection, db.feedback, db.feedback.c.person == user, note="")
@@ -64,13 +59,10 @@ def forget_rows(
     return report
 
 
-def erase_question_rows(connection: Connection, question: int) -> None:
-    """Remove title and text of a question that was deleted, and what quotes it."""
-    _erase_texts(connection, NOBODY, [question])
-
-
-def _erase_texts(connection: Connection, user: int, asked: Collection[int]) -> dict[str, int]:
-    """Remove the texts of questions, what quotes them, and what names a user (unless nobody).
+def erase_texts(
+    connection: Connection, asked: Collection[int], user: int = NOBODY
+) -> dict[str, int]:
+    """Remove the texts of questions, and whatever quotes them or names a user.
 
     Returns how many messages and suggestions changed.
     """
@@ -94,7 +86,7 @@ def _erase_texts(connection: Connection, user: int, asked: Collection[int]) -> d
 
 
 def _messages_about(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
-    """Empty the messages that name a user or quote a question, and stop them; return how many."""
+    """Empty and cancel the messages that name a user or quote a question; return how many."""
     t = db.outbox.c
     empty = {"payload": {}, "state": case((t.state == "waiting", "cancelled"), else_=t.state)}
     named = type_coerce(t.payload, Text).contains(f'"user": {user},')
@@ -116,9 +108,9 @@ def _quotes(data: db.Row, quoted: set[int]) -> bool:
 def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
     """Remove a user, and reasons that quote some questions, from suggestions; return how many.
 
-    In rankings nobody comes in their place. Thousands of suggestions may rank somebody, so the
-    database replaces them: lists are the text that JSON makes of them, which has one form, and what
-    surrounds an id is not found in a text within it, where quotation marks have backslashes.
+    Rankings keep their places, with NOBODY in the user's. Thousands of suggestions may rank a
+    user, so the database replaces the id in the text of the JSON. That is safe because the text has
+    one form, and quotation marks within strings have backslashes.
     """
     t = db.suggestions.c
     text = {name: type_coerce(t[name], Text) for name in ("people", "notes", *_RANKINGS)}
@@ -131,7 +123,7 @@ def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set
         new[name] = func.replace(new[name], f"{before}{user}{after}", gone)
     ranked = update(db.suggestions).where(or_(*(text[name] != new[name] for name in _RANKINGS)))
     changed = set(connection.execute(ranked.values(new).returning(t.id)).scalars())
-    # There may be thousands of these as well, so they are not read as JSON.
+    # There may be thousands of these, too, so they are not parsed as JSON.
     mine, noted, between = f'{{"user": {user},', f"User {user} ", re.compile(r', (?=\{"user": )')
     texts = select(t.id, *(text[name].label(name) for name in ("people", "notes")))
     named = text["people"].contains(mine) | text["notes"].contains(noted)
@@ -154,9 +146,9 @@ def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set
 
 
 def _mentions(connection: Connection, handle: str) -> int:
-    """Take ``@handle`` out of what others wrote, and out of what quotes it; return how many rows.
+    """Remove ``@handle`` from texts of others and their quotations; return how many rows changed.
 
-    The database looks for the first letters, in any case; here the rest is compared.
+    The database searches for the first letters in any case; the rest is compared here.
     """
     pattern, changed = mention(handle), 0
     prefix = "@" + re.split(r"[^\x20-\x7e]", handle)[0]
@@ -174,13 +166,13 @@ def _mentions(connection: Connection, handle: str) -> int:
 
 
 def mention(handle: str) -> re.Pattern[str]:
-    """Return a pattern of ``@handle`` in any letter case, as text and as JSON has it."""
+    """Return a pattern for ``@handle`` in any letter case, in plain text and in JSON."""
     forms = {re.escape(handle), re.escape(json.dumps(handle)[1:-1])}
     return re.compile(f"@(?:{'|'.join(sorted(forms))})(?![\\w-])", re.IGNORECASE)
 
 
 def _columns(*kinds: type) -> list[Any]:
-    """Return the columns of all tables that hold something."""
+    """Return the columns of some types, of all tables."""
     return [c for table in db.METADATA.sorted_tables for c in table.c if isinstance(c.type, kinds)]
 
 
@@ -201,27 +193,24 @@ def asked_by(advisor: Advisor, user: int) -> list[int]:
 def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """Return an advisor that does not know a person.
 
-    Their posts stay without an owner, so that the actions of others keep their meaning; titles,
-    words and vectors of their questions are deleted, and ``@handle`` in the titles of others. In
-    the embedded graph their node stays under a number drawn at random.
+    Their posts stay without an owner, since posts of others refer to them. Titles, words and
+    vectors of their questions are deleted, and ``@handle`` in other titles.
     """
     records = advisor.history.records
     code = int(records.codes([user])[0])
     if code < 0 and not handle:
         return advisor
-    asked, made, fitted = np.zeros(0, np.int64), advisor, advisor.fitted
+    asked, made = np.zeros(0, np.int64), advisor
     if code >= 0:
         asked = np.flatnonzero(records.questions.asker == code)
         made = advisor.observe([Forgotten(user)])
-    if fitted is not None:
-        fitted = Expertise.from_model(_renamed(fitted.model, user))
-    return replace(erase_questions(made, asked, handle), fitted=fitted)
+    return erase_questions(made, asked, handle)
 
 
 def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> Advisor:
-    """Return an advisor without title, words and vectors of some questions (their positions).
+    """Return an advisor without titles, words and vectors of the questions at some positions.
 
-    With a handle, also without ``@handle`` in the titles of others.
+    With a handle, also without ``@handle`` in all titles.
     """
     records = advisor.history.records.settled()
     titles, meaning = list(records.texts.titles), records.meaning
@@ -230,7 +219,7 @@ def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> A
         titles = [named.sub(GONE, title) if "@" in title else title for title in titles]
     for place in places.tolist():
         titles[place] = ""
-    if meaning is not None and len(places):  # as if these questions had no text
+    if meaning is not None and len(places):  # the vector of an empty text
         vectors = meaning.vectors.copy()
         vectors[places] = 0
         meaning = replace(meaning, vectors=vectors, recent=Memo())
@@ -242,9 +231,9 @@ def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> A
 
 
 def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> Corpus:
-    """Return a corpus in which some questions have no words; words that only they had are gone.
+    """Return a corpus without the words of some questions, and without words that only they had.
 
-    So are `names` that few questions have: what many use is a word, and tells of nobody.
+    Also remove `names` that occur in few questions; one that many questions use is a plain word.
     """
     counts = corpus.counts.tocsc()
     keep = ~np.isin(counts.indices, places)
@@ -258,7 +247,7 @@ def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> 
     cleaned.data = np.where(keep, counts.data, 0.0)
     cleaned.eliminate_zeros()
     left = np.flatnonzero(uses > 0)
-    # Words come by first use, and the first use of some may have been in these questions.
+    # Words are numbered by first use, which may have been in these questions.
     first = cleaned.indices[cleaned.indptr[left]]
     order = left[np.argsort(first, kind="stable")]
     number = np.full(counts.shape[1], -1, dtype=np.int64)
@@ -269,11 +258,3 @@ def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> 
         if code < len(number) and number[code] >= 0
     }
     return Corpus(vocabulary, cleaned[:, order])
-
-
-def _renamed(model: ATP, user: int) -> ATP:
-    labels = model.graph_.labels.copy()
-    labels[labels == f"user:{user}"] = f"user:{2**61 + secrets.randbelow(2**60)}"
-    made = copy.copy(model)
-    made.graph_ = replace(model.graph_, labels=labels)
-    return made

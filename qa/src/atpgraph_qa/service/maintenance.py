@@ -1,8 +1,8 @@
 """Snapshots of the advisor; backup, restore and repair of a store.
 
-Restart is the last snapshot plus the events since. An advisor does not change, so it is written
-while routes and events go on. A backup is all rows as JSON lines and the last snapshot, in one
-file. Its form does not depend on the kind of database, so that a restore is also the way from
+A restart loads the last snapshot and applies the events since. An advisor is immutable, so it is
+written while routes and events go on. A backup holds all rows as JSON lines and the last snapshot,
+in one file. Its format does not depend on the database, so restoring also moves a service from
 SQLite to PostgreSQL.
 """
 
@@ -21,7 +21,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from sqlalchemy import Connection, Table, func, insert, select, text
+from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import CompileError, OperationalError, StatementError
 
 from atpgraph.errors import AtpError, InputError
@@ -42,8 +42,8 @@ LOG = logging.getLogger("atpgraph.serve")
 class Snapshots:
     """The snapshots of a work folder.
 
-    `writing` is held while one is written. Who changes what the last snapshot may hold, as by
-    forgetting somebody, takes it before ``engine.lock``, so that no older one comes after.
+    `writing` is held while one is written. To remove something from the last snapshot, for example
+    a person, take it before ``engine.lock``, so that no older snapshot is written afterwards.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -56,12 +56,18 @@ class Snapshots:
         self.written_ms = engine.clock()
 
     def open(self, model: Path | None) -> None:
-        """Give the engine its advisor: the snapshot, or a model that was not seen before."""
-        engine = self.engine
+        """Give the engine its advisor: the snapshot, or a model that was not used before."""
+        engine, given = self.engine, ""
         with engine.database.read() as connection:
             kept = json.loads(get_meta(connection, "snapshot", "{}"))
             known = get_meta(connection, "base_model")
-        given = "" if model is None else _fingerprint(model)
+        if model is not None:
+            try:
+                given = hashlib.sha256((model / "model.json").read_bytes()).hexdigest()
+            except OSError:
+                raise InputError(
+                    f"{model} is not a trained model; make one with 'atp qa train SITE -o MODEL'."
+                ) from None
         if kept and given in ("", known) and (self.folder / kept["name"]).is_dir():
             advisor = Advisor.load(self.folder / kept["name"])
             name, self.written_seq = kept["model"], int(kept["seq"])
@@ -87,7 +93,7 @@ class Snapshots:
         return new >= store.snapshot_events or (new > 0 and passed)
 
     def write(self) -> Path:
-        """Write the advisor as it is, then remove older snapshots."""
+        """Write the current advisor, then remove older snapshots."""
         with self.writing:
             with self.engine.lock:
                 advisor, model, seq = self.engine.current(), self.engine.model, self.engine.seq
@@ -108,23 +114,13 @@ class Snapshots:
         return path
 
 
-def _fingerprint(model: Path) -> str:
-    """Return what tells one trained model from another."""
-    try:
-        return hashlib.sha256((model / "model.json").read_bytes()).hexdigest()
-    except OSError:
-        raise InputError(
-            f"{model} is not a trained model; make one with 'atp qa train SITE -o MODEL'."
-        ) from None
-
-
 FORMAT = "atpgraph-serve-backup"
-_FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
+_FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # the files of a snapshot
 _SNAPSHOT = re.compile(r"[0-9]+-[0-9]+")
 _LEFT_OUT = ("sessions",)  # of no use elsewhere
 _ROWS = 500
 _ATTEMPTS = 5
-# What a damaged backup makes of zipfile, json and the database.
+# The errors of zipfile, json and the database on a damaged backup.
 _DAMAGE = (
     ValueError, KeyError, TypeError, AttributeError, OverflowError, RuntimeError, EOFError,
     NotImplementedError, zipfile.BadZipFile, zlib.error, StatementError, CompileError,
@@ -132,7 +128,7 @@ _DAMAGE = (
 
 
 class _SnapshotGoneError(Exception):
-    """The service has written another snapshot meanwhile."""
+    """The service has replaced the snapshot meanwhile."""
 
 
 def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
@@ -176,7 +172,7 @@ def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
 
 
 def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
-    """Fill an empty database and the work folder from a backup; return how many rows by table."""
+    """Restore a backup to an empty database and the work folder; return how many rows by table."""
     try:
         archive = zipfile.ZipFile(file)
         head = dict(json.loads(archive.read("backup.json")))
@@ -195,7 +191,11 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
                 for table in METADATA.sorted_tables:
                     name = f"tables/{table.name}.jsonl"
                     if name in archive.namelist():
-                        counts[table.name] = _fill(connection, table, archive, name)
+                        counts[table.name] = 0
+                        with archive.open(name) as lines:
+                            while rows := [*map(json.loads, itertools.islice(lines, _ROWS))]:
+                                connection.execute(insert(table), rows)
+                                counts[table.name] += len(rows)
                 if not database.is_sqlite:
                     _number_on(connection)
                 kept = json.loads(get_meta(connection, "snapshot", "{}"))
@@ -208,30 +208,21 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     return counts
 
 
-def _fill(connection: Connection, table: Table, archive: zipfile.ZipFile, name: str) -> int:
-    count = 0
-    with archive.open(name) as lines:
-        while rows := [json.loads(line) for line in itertools.islice(lines, _ROWS)]:
-            connection.execute(insert(table), rows)
-            count += len(rows)
-    return count
-
-
 def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
-    if not _SNAPSHOT.fullmatch(name):  # not "..": nothing is written elsewhere
+    if not _SNAPSHOT.fullmatch(name):  # for example "..", which would write elsewhere
         raise InputError("The backup is damaged: its snapshot has no plain name.")
     target = folder / "snapshots" / name
     target.mkdir(parents=True, exist_ok=True)
     for member in archive.namelist():
         part = member.removeprefix("snapshot/")
-        if part != member and _FILE.fullmatch(part):  # plain names: nothing is written elsewhere
+        if part != member and _FILE.fullmatch(part):  # plain names stay in the folder
             with atomic_path(target / part) as temporary:
                 temporary.write_bytes(archive.read(member))
     make_private(folder / "snapshots")
 
 
 def _number_on(connection: Connection) -> None:
-    """Let PostgreSQL number new rows after those that were restored."""
+    """Make PostgreSQL number new rows after the restored ones."""
     for table in METADATA.sorted_tables:
         key = next(iter(table.primary_key)).name
         found = connection.execute(
@@ -243,10 +234,10 @@ def _number_on(connection: Connection) -> None:
 
 
 def repair(settings: Settings, now_ms: int) -> dict[str, int]:
-    """Disable events dated more than a day after they arrived; return what was changed.
+    """Disable events dated more than a day after they arrived; return how much was changed.
 
-    The service must be stopped. History is rebuilt from the model and the other events at the next
-    start, which therefore needs the model; weights that were learned since are lost.
+    The service must be stopped. The next start rebuilds the history from the model and the other
+    events, so it needs the model; weights that were learned since are lost.
     """
     t = tables.events.c
     with contextlib.closing(Database.of(settings)) as database:

@@ -1,7 +1,7 @@
-"""Messages on their way out, and how they are sent.
+"""The outbox: messages to other sites, and how they are sent.
 
-A message is written in the same transaction as what it is about. It goes to a checked address, with
-a deadline, and again if that failed.
+A message is stored in the same transaction as what it is about. It is sent to a checked address,
+with a deadline, and again if that failed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _AGAIN = (408, 409, 425, 429)  # client errors that may pass
 _NOT_PUBLIC = tuple(
     map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "fec0::/10"))
 )
-Resolve = Callable[[str, int], list[str]]
+
 _messages, _off, _made = tables.outbox, tables.switched_off, tables.suggestions
 # Seconds to the next attempt: from five seconds to half a day, over three days in all.
 BACKOFF = (5, 60, 300, 1800, 7200, 18_000, 36_000, 43_200, 43_200, 43_200, 43_200)
@@ -62,21 +62,8 @@ def enqueue(
     )  # fmt: skip
 
 
-def claim(connection: Connection, now_ms: int, limit: int = 20) -> list[Message]:
-    """Take messages that are due; they are ``sending`` until :func:`settle`."""
-    t = _messages.c
-    query = select(t.id, t.suggestion, t.adapter, t.payload, t.attempts).where(
-        t.state == "waiting", t.next_ms <= now_ms, t.adapter.not_in(select(_off.c.adapter))
-    )
-    query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
-    messages = [Message(**row) for row in find(connection, query)]
-    which = t.id.in_([message.id for message in messages])
-    change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
-    return messages
-
-
 def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: int) -> str:
-    """Record an attempt; return the new state: sent, waiting (for another attempt) or dead."""
+    """Record an attempt; return the new state: sent, waiting (to be sent again) or dead."""
     state, next_ms = "sent", now_ms
     if outcome.error and outcome.again and message.attempts < len(BACKOFF):
         state, next_ms = "waiting", now_ms + 1000 * BACKOFF[message.attempts]
@@ -96,23 +83,8 @@ def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: i
     return state
 
 
-def recover(connection: Connection, repeatable: set[str], now_ms: int) -> tuple[int, int]:
-    """Decide about what was being sent at a crash, and may have arrived or not.
-
-    A receiver that knows a message by its id gets it again. Where it would appear twice, it is
-    left as ``uncertain`` for somebody to decide. Returns how many of each. An attempt that ended
-    with the process does not count: crashes would make the pauses long.
-    """
-    sending, again = _messages.c.state == "sending", _messages.c.adapter.in_(repeatable)
-    values = {"next_ms": now_ms, "attempts": _messages.c.attempts - 1}
-    return (
-        change(connection, _messages, sending & again, state="waiting", **values),
-        change(connection, _messages, sending, state="uncertain", **values),
-    )
-
-
 def cancel(connection: Connection, question: int) -> None:
-    """Stop messages about a question that needs no answer any more."""
+    """Cancel the waiting messages about a question."""
     about = select(_made.c.id).where(_made.c.question == question)
     which = _messages.c.suggestion.in_(about) & (_messages.c.state == "waiting")
     change(connection, _messages, which, state="cancelled")
@@ -129,7 +101,7 @@ def redeliver(connection: Connection, message: str, now_ms: int) -> bool:
 
 
 def list_messages(connection: Connection, limit: int = 100) -> list[Row]:
-    """Return the newest messages with their last attempt, without what is in them."""
+    """Return the newest messages with their last attempt, without their content."""
     wanted = [column for column in _messages.c if column.name != "payload"]
     found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(limit))
     t = tables.deliveries.c
@@ -146,7 +118,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address is one that anybody can reach.
+    """Return whether anybody on the internet can reach an address.
 
     Examples
     --------
@@ -163,12 +135,12 @@ def is_public(address: str) -> bool:
 
 
 def checked_address(
-    url: str, allowed: Collection[str] = (), resolver: Resolve = resolve
+    url: str, resolver: Callable[[str, int], list[str]], allowed: Collection[str] = ()
 ) -> tuple[str, str, int]:
     """Return address, host and port of a URL, or raise an error if it is private.
 
-    The caller connects to the address that was checked, not to the name, which may mean another
-    one a moment later: a webhook must not reach what only this machine can reach.
+    The caller connects to the checked address, because the name may resolve to another one a moment
+    later: a webhook must not reach what only this machine can reach.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -186,38 +158,51 @@ def checked_address(
 
 
 class Sender:
-    """Sends what is in the outbox; `resolver` returns the addresses of a host and port."""
+    """Sends the messages in the outbox."""
 
-    def __init__(
-        self, database: Database, settings: Settings, clock: Callable[[], int],
-        resolver: Resolve = resolve,
-    ) -> None:  # fmt: skip
+    def __init__(self, database: Database, settings: Settings, clock: Callable[[], int]) -> None:
         self.database, self.settings, self.clock = database, settings, clock
-        self.resolver = resolver
+        self.resolver = resolve  # returns the addresses of a host and port
         self.adapters: dict[str, Adapter] = {
             name: ADAPTERS[name](settings) for name in settings.deliver.adapters
         }
         self._answered: list[tuple[Message, Outcome]] = []
 
     def recover(self) -> None:
-        """Decide about messages that were being sent when the process ended."""
+        """Decide about messages that were being sent at a crash, and may have arrived or not.
+
+        A receiver that knows a message by its id gets it again. Where it would appear twice, it is
+        left as ``uncertain`` for somebody to decide. The attempt does not count: crashes would make
+        the pauses long.
+        """
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
+        sending, repeatable = _messages.c.state == "sending", _messages.c.adapter.in_(safe)
+        values = {"next_ms": self.clock(), "attempts": _messages.c.attempts - 1}
         with self.database.write(acting=True) as connection:
-            again, unsure = recover(connection, safe, self.clock())
+            again = change(connection, _messages, sending & repeatable, state="waiting", **values)
+            unsure = change(connection, _messages, sending, state="uncertain", **values)
         if again or unsure:
             LOG.warning("recovered", extra={"facts": {"again": again, "uncertain": unsure}})
 
     def run(self, limit: int = 20) -> int:
-        """Send what is due, several at once; return how many attempts."""
-        self._settle()  # what could not be written down while the database was gone
+        """Send the messages that are due, several at once; return the number of attempts."""
+        self._settle()  # what could not be recorded while the database was gone
+        t = _messages.c
+        due = (t.state == "waiting") & (t.next_ms <= self.clock())
+        query = select(t.id, t.suggestion, t.adapter, t.payload, t.attempts).where(
+            due, t.adapter.not_in(select(_off.c.adapter))
+        )
+        query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
         with self.database.write(acting=True) as connection:
-            messages = claim(connection, self.clock(), limit)
+            messages = [Message(**row) for row in find(connection, query)]
+            which = t.id.in_([message.id for message in messages])
+            change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
         if messages:
             asyncio.run(self._send_all(messages))
         return len(messages)
 
     async def _send_all(self, messages: list[Message]) -> None:
-        """Send, and write down each answer as soon as it is there.
+        """Send messages, and record each answer as soon as it comes.
 
         A message goes out twice only if the process ends between the two, so all answers that came
         during one transaction share the next.
@@ -233,13 +218,13 @@ class Sender:
         started = time.monotonic()
         try:
             outcome = await self._attempt(message)
-        except Exception as error:  # a bug must not leave the others of its batch in between
+        except Exception as error:  # a bug must not leave the rest of its batch unsettled
             LOG.exception("bug", extra={"facts": {"kind": type(error).__name__}})
             outcome = Outcome(None, f"A bug ({type(error).__name__}).")
         return message, replace(outcome, took_ms=round(1000 * (time.monotonic() - started)))
 
     def _settle(self) -> None:
-        """Write down what became of messages; kept for later if the database does not answer."""
+        """Record the outcome of messages; they are kept for later if the database is gone."""
         settled = list(self._answered)
         if not settled:
             return
@@ -261,7 +246,7 @@ class Sender:
             async with asyncio.timeout(self.settings.deliver.timeout_seconds):
                 status = await self._send(call)
         except TimeoutError:
-            # It may have arrived: only a receiver that knows repetitions gets it again.
+            # It may have arrived, so send it again only if the receiver recognizes that.
             return Outcome(None, "No answer in time.", again=adapter.repeatable)
         except httpx.ConnectError:
             return Outcome(None, "No connection.", again=True)
@@ -280,13 +265,13 @@ class Sender:
     async def _send(self, call: Call) -> int:
         allowed = self.settings.deliver.allow_private
         address, host, port = await asyncio.to_thread(
-            checked_address, call.url, allowed, self.resolver
+            checked_address, call.url, self.resolver, allowed
         )
         parts = urlsplit(call.url)
         literal = f"[{address}]" if ":" in address else address
         url = urlunsplit((parts.scheme, f"{literal}:{port}", parts.path, parts.query, ""))
         headers = {**call.headers, "host": parts.netloc.rpartition("@")[2]}
-        # To the address that was checked; the name still has to fit the certificate.
+        # Connect to the checked address; the certificate must still match the name.
         async with (
             httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=None) as client,
             client.stream(
@@ -294,4 +279,4 @@ class Sender:
                 extensions={"sni_hostname": host},
             ) as response,
         ):  # fmt: skip
-            return response.status_code  # what the receiver says besides is nothing to us
+            return response.status_code  # the body of the answer does not matter

@@ -1,4 +1,4 @@
-"""The pages for moderators. What they do is done by the functions of the API."""
+"""The pages for moderators; they call the functions of the API."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from functools import wraps
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from anyio import from_thread
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from markupsafe import Markup
 from pydantic import ValidationError
 from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.access import admit, client_of, service_of
+from atpgraph_qa.service import render, routes, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
-from atpgraph_qa.service.render import HEADERS, figures, render, static
-from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId
+from atpgraph_qa.service.routes import Cursor, Find, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
@@ -37,12 +38,11 @@ FILTERS = {
 }
 router = APIRouter(include_in_schema=False)
 OPT_OUT = Token(0, "opt-out link", frozenset())
-Find = Annotated[str, Query(max_length=100)]
 
 
 def logged_in(request: Request) -> Token:
-    """Return whose session it is."""
-    service, secret = service_of(request), request.cookies.get(COOKIE, "")
+    """Return the token behind a session."""
+    service, secret = routes.service_of(request), request.cookies.get(COOKIE, "")
     if not secret:
         return GUEST
     with service.database.read() as connection:
@@ -51,7 +51,7 @@ def logged_in(request: Request) -> Token:
 
 @dataclass
 class Visit:
-    """A request to a page: who is logged in, what their form says, and what was wrong with it."""
+    """A request to a page: who is logged in, the form they sent, and what is wrong with it."""
 
     request: Request
     service: Service
@@ -59,56 +59,66 @@ class Visit:
     form: dict[str, str] = field(default_factory=dict)
     status: int = 200
     wrong: str = ""
+    made: str = ""  # a new token, to be shown
 
     def text(self, name: str) -> str:
         """Return a field of the form."""
         return self.form.get(name, "").strip()
 
     def listed(self, name: str) -> list[str]:
-        """Return the parts of a field with commas in between."""
+        """Return the values of a field that are separated by commas."""
         return [part.strip() for part in self.text(name).split(",") if part.strip()]
 
     def show(self, name: str, **values: Any) -> Response:
-        """Return a page; after a form that was wrong, with why and what was typed."""
-        typed = self.form if self.wrong else {}
-        values = {"typed": typed, "wrong": self.wrong, **values}
-        return render(self.request, name, self.who, self.status, **values)
+        """Return a page; after a wrong form, with the reason and what was typed."""
+        engine, rules, may = self.service.engine, self.service.settings.policy, self.who.may
+        old = round(engine.days_behind())
+        hidden = Markup('<input type="hidden" name="csrf" value="{}">').format(self.who.csrf)
+        context = {
+            "who": self.who.id and (self.who.name or "a token without a name"),
+            "may_write": may("write"), "may_rule": may("admin"),
+            "sections": [section for section in render.SECTIONS if may(section[2])],
+            "here": "/" + self.request.url.path.strip("/").partition("/")[0],
+            "said": render.SAID.get(self.request.query_params.get("said", "")),
+            "wrong": self.wrong, "typed": self.form if self.wrong else {},
+            "mode": engine.mode, "model": engine.model, "names": self.service.suggester.name,
+            "old": old if self.who != GUEST and old >= render.OLD_DAYS else 0,
+            "last_post_ms": engine.last_post_ms, "zone": rules.time_zone, "rules": rules,
+            "when": lambda moment_ms: render.when(moment_ms, rules.time_zone),
+            "csrf": lambda: hidden,
+        }  # fmt: skip
+        page = render.TEMPLATES.get_template(name).render(context | values)
+        return HTMLResponse(page, self.status, render.HEADERS)
 
-
-async def _read_form(visit: Visit) -> None:
-    """Read a form; whoever is logged in must have sent it from a page of ours."""
-    headers = visit.request.headers
-    origin = headers.get("origin")
-    if origin and urlsplit(origin).netloc != headers.get("host"):
-        raise ProblemError(403, "The form comes from another site.")
-    raw = (await visit.request.body()).decode("utf-8", "replace")
-    try:
-        parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
-    except ValueError:
-        raise ProblemError(422, "The form has more than 50 fields.") from None
-    visit.form = {name: schemas.printable(values[0]) for name, values in parsed.items()}
-    given, expected = visit.form.get("csrf", ""), visit.who.csrf
-    if visit.who != GUEST and not hmac.compare_digest(given.encode(), expected.encode()):
-        raise ProblemError(403, "The form is too old: load the page again.")
+    async def read_form(self) -> None:
+        """Read a form; a visitor who is logged in must have sent it from one of our pages."""
+        headers = self.request.headers
+        origin = headers.get("origin")
+        if origin and urlsplit(origin).netloc != headers.get("host"):
+            raise ProblemError(403, "The form comes from another site.")
+        raw = (await self.request.body()).decode("utf-8", "replace")
+        try:
+            parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
+        except ValueError:
+            raise ProblemError(422, "The form has more than 50 fields.") from None
+        self.form = {name: schemas.printable(values[0]) for name, values in parsed.items()}
+        given, expected = self.form.get("csrf", ""), self.who.csrf
+        if self.who != GUEST and not hmac.compare_digest(given.encode(), expected.encode()):
+            raise ProblemError(403, "The form is too old: load the page again.")
 
 
 def _visitor(scope: str) -> Any:
-    """Return a dependency: the visit, of somebody with a scope if one is needed."""
+    """Return a dependency for the visit of a token with a scope; of anybody without one."""
 
-    def admitted(request: Request) -> Visit:
-        visit = Visit(request, service_of(request))
+    async def checked(request: Request) -> Visit:
+        visit = Visit(request, routes.service_of(request))
         if scope:
-            visit.who = logged_in(request)
+            visit.who = await run_in_threadpool(logged_in, request)
             if visit.who == GUEST:
                 raise ProblemError(401, "Log in first.")
-            admit(request, visit.who, scope)
-        return visit
-
-    visitor: Any = Depends(admitted)  # a name of this function means nothing in an annotation
-
-    async def checked(visit: Visit = visitor) -> Visit:
-        if visit.request.method == "POST":
-            await _read_form(visit)
+            routes.admit(request, visit.who, scope)
+        if request.method == "POST":
+            await visit.read_form()
         return visit
 
     checked.scope = scope  # type: ignore[attr-defined]
@@ -123,7 +133,7 @@ Admin = Annotated[Visit, _visitor("admin")]
 
 
 def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
-    """Return a decorator for what a form does; what cannot be done shows `page` again."""
+    """Return a decorator for form actions that shows `page` again if the action fails."""
 
     def decorate(action: Callable[..., Response]) -> Callable[..., Response]:
         @wraps(action)
@@ -132,8 +142,6 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
                 return action(visit, **more)
             except (ValidationError, InputError, ProblemError) as error:
                 found = as_problem(error)
-                if found.status not in (409, 422):
-                    raise
                 said = found.detail.rstrip(".").replace("_", " ")
                 visit.status, visit.wrong = found.status, f"{said[:1].upper()}{said[1:]}."
                 return page(visit, **more)
@@ -144,11 +152,11 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
 
 
 def back(path: str, said: str = "") -> Response:
-    """Go on to a page after an action."""
-    return RedirectResponse(f"{path}?said={said}" if said else path, 303, HEADERS)
+    """Redirect to a page after an action."""
+    return RedirectResponse(f"{path}?said={said}" if said else path, 303, render.HEADERS)
 
 
-router.get("/static/{name}")(static)
+router.get("/static/{name}")(render.static)
 
 
 @router.get("/login")
@@ -157,15 +165,12 @@ def login_page(visit: Guest) -> Response:
 
 
 @router.post("/login")
+@keeps_typed(login_page)
 def login(visit: Guest) -> Response:
-    """Log in: exchange a token for a cookie."""
+    """Exchange a token for a cookie."""
     service, request = visit.service, visit.request
-    try:
-        token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
-        admit(request, token, "read")
-    except ProblemError as error:
-        visit.status, visit.wrong = error.status, error.detail
-        return visit.show("login.html")
+    token = request.app.state.auth.look_up(visit.text("token"), routes.client_of(request))
+    routes.admit(request, token, "read")
     seconds = round(service.settings.limits.session_hours * 3600)
     until = service.clock() + 1000 * seconds
     with service.database.write() as connection:
@@ -201,9 +206,9 @@ def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
             connection, 20, cursor, state=FILTERS[show][1], latest=True
         )
         cards = [_card(visit.service, connection, row) for row in rows]
-    filters = [(name, label) for name, (label, _) in FILTERS.items()]
-    values = {"show": show, "filters": filters, "newest": _newest(visit.service)}
-    return visit.show("inbox.html", cards=cards, cursor=further, **values)
+        newest = suggestions.newest(connection)
+    values = {"show": show, "filters": FILTERS, "newest": newest, "cursor": further}
+    return visit.show("inbox.html", cards=cards, **values)
 
 
 def _card(service: Service, connection: Connection, row: Row | None) -> Row:
@@ -213,21 +218,15 @@ def _card(service: Service, connection: Connection, row: Row | None) -> Row:
     return {**card, "earlier": [other for other in made if other["round"] < card["round"]]}
 
 
-def _newest(service: Service) -> int:
-    with service.database.read() as connection:
-        rows, _ = suggestions.list_suggestions(connection, 1)
-    return int(rows[0]["id"]) if rows else 0
-
-
 @router.get("/inbox/newest")
 def newest(visit: Reader) -> Response:
-    """Return the number of the newest suggestion, so that an open page can notice it."""
-    return JSONResponse({"newest": _newest(visit.service)})
+    """Return the id of the newest suggestion, so that an open page can notice it."""
+    with visit.service.database.read() as connection:
+        return JSONResponse({"newest": suggestions.newest(connection)})
 
 
 @router.get("/inbox/{suggestion}")
 def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
-    """Show a suggestion with every decision."""
     with visit.service.database.read() as connection:
         row = suggestions.get_suggestion(connection, suggestion)
         return visit.show("suggestion.html", s=_card(visit.service, connection, row))
@@ -245,7 +244,7 @@ def feedback(visit: Writer, suggestion: RowId) -> Response:
 
 
 def _named_person(visit: Visit) -> int | None:
-    """Return the person that was named, by name or id."""
+    """Return the person whose name or id was typed."""
     given = visit.text("person").lstrip("@")
     if not given:
         return None
@@ -253,17 +252,17 @@ def _named_person(visit: Visit) -> int | None:
     same = [person for person in found if person.handle.casefold() == given.casefold()]
     if len(same) == 1 or len(found) == 1:
         return (same or found)[0].id
-    if not found and given.isascii() and given.isdigit() and len(given) < 17:
-        return int(given)
     if found:
         names = ", ".join(person.handle for person in found[:5])
-        raise InputError(f"Several people fit {given!r}: {names}. Give the full name.")
-    raise InputError(f"There is nobody called {given!r} here.")
+        raise InputError(f"Several people fit {given!r}: {names}. Type the full name.")
+    number = routes.as_id(given)
+    if number is None:
+        raise InputError(f"There is nobody called {given!r}.")
+    return number
 
 
 @router.get("/people")
 def people(visit: Reader, find: Find = "", cursor: Cursor = "") -> Response:
-    """People who were asked or set something; anybody by name or id."""
     page = routes.people(visit.service, 50, cursor, find)
     items = sorted(page.items, key=lambda person: -person.asked_week)
     return visit.show("people.html", people=items, find=find, cursor=page.cursor)
@@ -278,15 +277,13 @@ def find_people(visit: Reader, q: Find = "") -> Response:
 
 @router.get("/people/{person}")
 def one_person(visit: Reader, person: PersonId) -> Response:
-    """Show a person and their settings."""
     return visit.show("person.html", p=routes.get_person(visit.service, person))
 
 
 @router.post("/people/{person}")
 @keeps_typed(one_person)
 def change_person(visit: Writer, person: PersonId) -> Response:
-    """Store what the form says."""
-    routes.get_person(visit.service, person)  # nobody is made up here
+    routes.get_person(visit.service, person)  # raises an error for an unknown id
     given: Row = {
         "opted_out": "opted_out" in visit.form,
         "capacity": visit.text("capacity") or None,
@@ -308,10 +305,10 @@ def forget(visit: Admin, person: PersonId) -> Response:
 @router.get("/opt-out/{person}/{code}")
 @router.post("/opt-out/{person}/{code}")
 def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
-    """Show the page behind the link in a message; the link is the secret, so no login."""
+    """Show the page behind the link in a message; the link itself is the secret, so no login."""
     expected = visit.service.suggester.opt_out_code(person)
     if not hmac.compare_digest(code.encode(), expected.encode()):
-        visit.request.app.state.auth.failures.take(client_of(visit.request))
+        visit.request.app.state.auth.failures.take(routes.client_of(visit.request))
         raise ProblemError(404, "The link is not valid.")
     done = visit.request.method == "POST"
     if done:
@@ -323,18 +320,16 @@ def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
 
 @router.get("/quality")
 def quality_page(visit: Reader) -> Response:
-    """Show the charts of quality."""
     service = visit.service
     found = routes.get_quality(service, DAYS)
     ids, asked = service.engine.asks.week(service.clock())
     most = sorted(zip(asked.tolist(), ids.tolist(), strict=True), reverse=True)[:12]
     asks = [(service.suggester.name(user), number) for number, user in most]
-    return visit.show("quality.html", q=found, figures=figures(found, asks))
+    return visit.show("quality.html", q=found, figures=render.figures(found, asks))
 
 
 @router.get("/shadow")
 def shadow(visit: Reader) -> Response:
-    """Show what would have happened."""
     service = visit.service
     found, since = routes.get_quality(service, DAYS, True), service.clock() - DAYS * DAY_MS
     with service.database.read() as connection:
@@ -344,7 +339,6 @@ def shadow(visit: Reader) -> Response:
 
 @router.get("/tags")
 def tags_page(visit: Reader) -> Response:
-    """Show topics without experts."""
     return visit.show("tags.html", tags=routes.get_tags(visit.service))
 
 
@@ -354,33 +348,23 @@ def try_page(visit: Router) -> Response:
 
 
 @router.post("/try")
-async def try_question(visit: Router) -> Response:
-    """Whom to ask."""
-    advice = None
-    try:
-        texts = {name: visit.form.get(name, "") for name in ("title", "body")}
-        given = schemas.RouteIn.model_validate({**texts, "tags": visit.listed("tags")})
-        advice = await routes.route(visit.service, given)
-    except ValidationError:
-        visit.wrong = "The question is too long."
-    except ProblemError as error:
-        visit.wrong = error.detail
-    visit.status = 422 if visit.wrong else 200
+@keeps_typed(try_page)
+def try_question(visit: Router) -> Response:
+    texts = {name: visit.form.get(name, "") for name in ("title", "body")}
+    given = schemas.RouteIn.model_validate({**texts, "tags": visit.listed("tags")})
+    advice = from_thread.run(routes.route, visit.service, given)
     return visit.show("try.html", advice=advice, typed=visit.form)
 
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
     """Show mode, settings, tokens, messages, models, and who did what."""
-    return _settings(visit)
-
-
-def _settings(visit: Visit, made: str = "") -> Response:
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {
-        "settings": service.settings.shown(), "made": made, "scopes": SCOPES,
-        "help": {f"{item.section}.{item.name}": item.help for item in service.settings.items()},
+        "settings": service.settings.shown(), "made": visit.made, "scopes": SCOPES,
+        "help": {f"{part}.{name}": about.description
+                 for part, name, about, _ in service.settings.items()},
         "tokens": routes.list_tokens(service), "off": sent.switched_off,
         "messages": sent.items[:30], "models": found.trained[:5], "learning": found.learning,
         "audit": routes.get_audit(service, 50),
@@ -389,28 +373,28 @@ def _settings(visit: Visit, made: str = "") -> Response:
 
 
 @router.post("/settings/mode")
-@keeps_typed(_settings)
+@keeps_typed(settings_page)
 def switch_mode(visit: Admin) -> Response:
-    """Switch between trial run, approve and automatic."""
     given = schemas.ModeIn.model_validate({"mode": visit.form.get("mode")})
     routes.set_mode(visit.service, given, visit.who)
     return back("/settings", "mode")
 
 
 @router.post("/settings/retrain")
-@keeps_typed(_settings)
+@keeps_typed(settings_page)
 def retrain(visit: Admin) -> Response:
     routes.retrain(visit.service, visit.who)
     return back("/settings", "learning")
 
 
 @router.post("/settings/tokens")
-@keeps_typed(_settings)
+@keeps_typed(settings_page)
 def make_token(visit: Admin) -> Response:
     """Make a token, shown once."""
     values = {"name": visit.text("name"), "scopes": [visit.text("scope")]}
     given = schemas.TokenIn.model_validate(values)
-    return _settings(visit, routes.new_token(visit.service, given, visit.who).token)
+    visit.made = routes.new_token(visit.service, given, visit.who).token
+    return settings_page(visit)
 
 
 @router.post("/settings/tokens/{number}/revoke")
@@ -426,15 +410,16 @@ def redeliver(visit: Admin, message: MessageId) -> Response:
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages to an application, and answer problems."""
+    """Add the pages to an application, and handle errors."""
     app.include_router(router)
 
     def error_page(request: Request, error: ProblemError) -> Response:
         if error.status == 401:
             return back("/login")
-        with contextlib.suppress(AtpError):  # it may be the database that is gone
-            shown = {"title": error.title, "wrong": error.detail}
-            page = render(request, "error.html", logged_in(request), error.status, **shown)
+        with contextlib.suppress(AtpError):  # the error may be that the database is gone
+            who, service = logged_in(request), routes.service_of(request)
+            visit = Visit(request, service, who, status=error.status, wrong=error.detail)
+            page = visit.show("error.html", title=error.title)
             page.headers.update(error.headers)
             return page
         return error.response()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ class ProblemOut(BaseModel):
 
 
 class ProblemError(AtpError):
-    """An error to answer with; `wait` is after how many seconds to try again."""
+    """An error to answer with; `wait` is the number of seconds after which to try again."""
 
     def __init__(
         self, status: int, detail: str = "", headers: dict[str, str] | None = None, wait: int = 0
@@ -45,24 +46,24 @@ class ProblemError(AtpError):
             self.headers["Retry-After"] = str(wait)
 
     def response(self) -> Response:
-        """Return the answer for a machine."""
+        """Return the answer as JSON."""
         name = f"urn:atpgraph:problem:{self.title.lower().replace(' ', '-')}"
         content = ProblemOut(type=name, title=self.title, status=self.status, detail=self.detail)
         return JSONResponse(content.model_dump(), self.status, self.headers, MEDIA)
 
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what a route may answer besides success, for the OpenAPI document."""
+    """Return the errors that a route may answer with, for the OpenAPI document."""
     content = {MEDIA: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
     return {status: {"description": TITLES[status], "content": content} for status in statuses}
 
 
 def as_problem(error: Exception) -> ProblemError:
-    """Return what to answer when something was raised."""
+    """Return the problem that answers an exception."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, (RequestValidationError, ValidationError)):
-        # Where and what, never the value: it may be personal.
+        # The place and the error, but not the value, which may be personal.
         said = [
             f"{'.'.join(map(str, entry['loc']))}: {entry['msg'].removeprefix('Value error, ')}"
             for entry in error.errors()[:5]
@@ -72,17 +73,15 @@ def as_problem(error: Exception) -> ProblemError:
         return ProblemError(error.status_code, str(error.detail), dict(error.headers or {}))
     if isinstance(error, InputError):
         return ProblemError(422, str(error))
-    # The message of an unforeseen error may quote data; its kind and place do not.
-    trace, last = error.__traceback__, ""
-    while trace is not None:
-        last = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": last}})
-    return ProblemError(500, f"{type(error).__name__} at {last}.")
+    # The message of an unexpected error may quote data; its kind and place do not.
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].name}:{frames[-1].lineno}" if frames else ""
+    LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": place}})
+    return ProblemError(500, f"{type(error).__name__} at {place}.")
 
 
 def answer_problems(app: FastAPI, page: Callable[[Request, ProblemError], Response]) -> None:
-    """Answer whatever is raised with a problem: a machine with JSON, a browser with a page."""
+    """Answer errors with problem details under the API's paths, else with a page."""
 
     def answer(request: Request, error: Exception) -> Response:
         found = as_problem(error)

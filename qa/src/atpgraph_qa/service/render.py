@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -19,16 +18,14 @@ from atpgraph_qa.advisor.people import time_zone
 from atpgraph_qa.service.adapters.base import plain_text
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.schemas import QualityOut
-from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.tables import Row
-from atpgraph_qa.service.tokens import GUEST, Token
+from atpgraph_qa.service.settings import as_text
 
 SECTIONS = (
     ("/inbox", "Inbox", "read"), ("/people", "People", "read"), ("/quality", "Quality", "read"),
     ("/shadow", "Trial run", "read"), ("/tags", "Topics", "read"), ("/try", "Try", "route"),
     ("/settings", "Settings", "admin"),
 )  # fmt: skip
-# What happened, by the word in the address after an action.
+# What to say after an action, by the word in the address.
 SAID = {
     "accepted": "Accepted.", "asked": "Accepted: the people are being asked.",
     "declined": "Declined.", "reassigned": "Somebody else is being asked.", "saved": "Saved.",
@@ -37,11 +34,11 @@ SAID = {
 }  # fmt: skip
 MODES = {
     "shadow": ("Trial run", "Suggestions are recorded, nobody is asked."),
-    "approve": ("Approve first", "People are asked when somebody here accepts a suggestion."),
+    "approve": ("Approve first", "People are asked when a moderator accepts a suggestion."),
     "automatic": ("Automatic", "People are asked as soon as a question comes in."),
 }
-OLD_DAYS = 30  # without a new post: something is wrong
-_LEAST_PEOPLE = 10  # of similar confidence; the share of fewer who answered says nothing
+OLD_DAYS = 30  # without a new post; something is wrong then
+_LEAST_PEOPLE = 10  # of similar confidence; with fewer, the share who answered means nothing
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -98,56 +95,14 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def setting(value: object) -> str:
-    """Return a value of a setting as in the file."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "–"
-
-
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=PackageLoader("atpgraph_qa.service"), autoescape=True, undefined=StrictUndefined,
     trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
-_TEMPLATES.filters |= {
-    "percent": percent, "place": place, "count": count, "setting": setting, "plain": plain_text
+TEMPLATES.filters |= {
+    "percent": percent, "place": place, "count": count, "setting": as_text, "plain": plain_text
 }  # fmt: skip
-
-
-def render(request: Request, name: str, token: Token, status: int = 200, **values: Any) -> Response:
-    """Return a page."""
-    service: Service = request.app.state.service
-    engine, zone = service.engine, service.settings.policy.time_zone
-    hidden = Markup('<input type="hidden" name="csrf" value="{}">')
-    context = {
-        "who": token.id and (token.name or "a token without a name"),
-        "may_write": token.may("write"),
-        "may_rule": token.may("admin"),
-        "sections": [section for section in SECTIONS if token.may(section[2])],
-        "here": "/" + request.url.path.strip("/").partition("/")[0],
-        "mode": engine.mode,
-        "modes": MODES,
-        "said": SAID.get(request.query_params.get("said", "")),
-        "wrong": "",
-        "typed": {},
-        "version": __version__,
-        "model": engine.model,
-        "old": _old(service) if token != GUEST else None,
-        "names": service.suggester.name,
-        "when": lambda moment_ms: when(moment_ms, zone),
-        "zone": zone,
-        "csrf": lambda: hidden.format(token.csrf),
-        "rules": service.settings.policy,
-        **values,
-    }
-    return HTMLResponse(_TEMPLATES.get_template(name).render(context), status, HEADERS)
-
-
-def _old(service: Service) -> Row | None:
-    """Return when the newest post was, if that is long ago."""
-    days = service.engine.days_behind()
-    last = service.engine.last_post_ms
-    return {"days": round(days), "last_ms": int(last)} if days >= OLD_DAYS else None
+TEMPLATES.globals |= {"modes": MODES, "version": __version__}
 
 
 def static(name: str) -> Response:
@@ -172,7 +127,7 @@ class Figure(NamedTuple):
 
 
 def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
-    """Return the charts of the quality page; what has no data is left out."""
+    """Return the charts of the quality page that have data."""
     days, made = found.by_day, list[Figure]()
     bins = [one for one in found.calibration if one["people"] >= _LEAST_PEOPLE]
     if not days:
@@ -185,7 +140,7 @@ def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
         chart = line_chart(
             lines, title=title, x_label=x, y_label=y, y_range=(0.0, 1.0), diagonal=is_diagonal
         )
-        drawing = chart[: chart.index("</svg>") + 6]  # the page has a legend of its own
+        drawing = chart[: chart.index("</svg>") + 6]  # without the legend; the page has its own
         made.append(Figure(title, Markup(drawing), note, **more))
 
     answered = [day for day in days if day["mrr"] is not None]

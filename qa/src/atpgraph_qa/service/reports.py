@@ -1,4 +1,4 @@
-"""How good the suggestions were, measured on what happened afterwards; tags without experts."""
+"""Reports: how good the suggestions were, and tags without experts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FEW_EXPERTS = 2
 def quality(
     connection: Connection, now_ms: int, days: int, *, shadow: bool | None = None
 ) -> QualityOut:
-    """Return all figures of the report, over first suggestions of the last days.
+    """Return the figures of the report, over the first suggestions of the last days.
 
-    MRR and hits are over questions that somebody answered; a person outside of the kept list
-    counts 0. The baseline ranks people by their answers in the last month. With `shadow`, only
-    suggestions that were made in shadow mode count, or only others.
+    MRR and hits are over answered questions; a person outside of the kept list counts 0. The
+    baseline ranks people by their answers in the last month. `shadow` selects suggestions made in
+    shadow mode, or only the others.
     """
     since_ms, t = now_ms - days * DAY_MS, suggestions.c
     done, day = t.resolved_ms.is_not(None), (t.created_ms // DAY_MS).label("day")
@@ -44,7 +44,7 @@ def quality(
         "accepted": _count(t.state == "accepted"),
         "declined": _count(t.state == "declined"),
     }
-    # One index has all columns: no suggestion is read.
+    # One index has all these columns, so the suggestions themselves are not read.
     wanted = [column.label(name) for name, column in sums.items()]
     query = select(day, *wanted).where(t.created_ms >= since_ms, t.round == 0)
     rows = find(connection, _only(query, t, shadow).group_by(day).order_by(day))
@@ -85,7 +85,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _calibration(connection: Connection, since_ms: int, shadow: bool | None) -> list[Row]:
-    """Return how many people gave the answer, grouped by similar confidence."""
+    """Return the stated confidence and the share who answered, by bins of confidence."""
     t = calibration.c
     query = select(t.bin, func.sum(t.people), func.sum(t.stated), func.sum(t.observed))
     query = _only(query.where(t.day >= since_ms // DAY_MS), t, shadow)
@@ -100,7 +100,7 @@ def _calibration(connection: Connection, since_ms: int, shadow: bool | None) -> 
 
 
 def _load(connection: Connection, since_ms: int, shadow: bool | None) -> Row:
-    """Return how asks were spread over people."""
+    """Return how the asks were distributed over people."""
     query = select(func.count()).where(asks.c.at_ms >= since_ms, asks.c.kind == "suggestion")
     query = _only(query, asks.c, shadow).group_by(asks.c.person)
     counts = sorted(connection.execute(query).scalars(), reverse=True)
@@ -114,10 +114,9 @@ def _load(connection: Connection, since_ms: int, shadow: bool | None) -> Row:
 
 
 def tags_without_experts(history: History, now_ms: int, active_days: float) -> list[TagOut]:
-    """Return tags of recent questions with fewer than two active people who answer there.
+    """Return tags of recent questions with fewer than two experts.
 
-    Somebody counts who gave at least two answers under the tag, and any answer within
-    `active_days`.
+    An expert gave at least two answers under the tag, and any answer within `active_days`.
     """
     tags, answers, asked_ms = history.tags, history.answers, history.questions.asked_ms
     n, m = len(asked_ms), len(tags.names)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 from sqlalchemy import select, text
@@ -15,20 +16,22 @@ from starlette.concurrency import run_in_threadpool
 from atpgraph.errors import AtpError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.access import Caller, Serving, check_token, needs
 from atpgraph_qa.service.adapters import SOURCES
 from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
+from atpgraph_qa.service.tokens import Authenticator, Token
 from atpgraph_qa.timeline.query import Question
 
+_BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
 router = APIRouter()
 PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
 RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
 MessageId = Annotated[str, Path(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str, Query(pattern="^[0-9]{0,16}$", description="As a page gave it.")]
+Find = Annotated[str, Query(max_length=100)]
 Filter = Annotated[int | None, Query(ge=0, le=schemas.MOST)]
 Once = Annotated[
     str, Header(alias="Idempotency-Key", max_length=200,
@@ -40,8 +43,64 @@ State = Literal[
 ]  # fmt: skip
 
 
+def client_of(request: Request) -> str:
+    """Return the address of the caller."""
+    return request.client.host if request.client else ""
+
+
+def service_of(request: Request) -> Service:
+    """Return the service behind a request."""
+    service: Service = request.app.state.service
+    if not service.ready:
+        raise ProblemError(503, "The service is starting or stopping.", wait=5)
+    return service
+
+
+def admit(request: Request, token: Token, scope: str) -> None:
+    """Raise a problem unless a caller is below the rate limit and has a scope."""
+    request.app.state.auth.rates.check(token.id)
+    if not token.may(scope):
+        raise ProblemError(403, f"The token lacks the scope {scope!r}.")
+    request.state.caller = token
+
+
+async def check_token(request: Request, scope: str) -> None:
+    """Reject a caller without a token that has a scope."""
+    auth: Authenticator = request.app.state.auth
+    given = await _BEARER(request)
+    secret = given.credentials.strip() if given else ""
+    if not secret:
+        needed = "Send a token: Authorization: Bearer …"
+        raise ProblemError(401, needed, {"WWW-Authenticate": "Bearer"})
+    token = auth.known(secret)
+    if token is None:  # the database query must not block the event loop
+        token = await run_in_threadpool(auth.look_up, secret, client_of(request))
+    admit(request, token, scope)
+
+
+def needs(scope: str) -> Any:
+    """Return a dependency that checks for a token with a scope."""
+
+    async def checked(
+        request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+    ) -> None:
+        await check_token(request, scope)
+
+    checked.scope = scope  # type: ignore[attr-defined]
+    return Depends(checked)
+
+
+def _caller(request: Request) -> Token:
+    found: Token = request.state.caller
+    return found
+
+
+Serving = Annotated[Service, Depends(service_of)]
+Caller = Annotated[Token, Depends(_caller)]  # checked by the route's scope
+
+
 def _needing(scope: str) -> APIRouter:
-    """Return a router for what needs a token with a scope."""
+    """Return a router whose routes need a token with a scope."""
     statuses = described(400, 401, 403, 404, 408, 409, 413, 422, 429, 503)
     return APIRouter(dependencies=[needs(scope)], responses=statuses)
 
@@ -51,18 +110,14 @@ may_read, may_route, may_write, may_rule = map(_needing, tokens.SCOPES)
 
 @may_route.post("/v1/route", tags=["routing"])
 async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
-    """Whom to ask. Nothing is stored and nobody is asked: rules are applied as if it were asked
-    now.
-    """
+    """Return the people to ask now. Nothing is stored and nobody is asked."""
     engine = service.engine
     if not (given.title.strip() or given.body.strip() or given.tags):
         raise ProblemError(422, "A question needs a title, a body or tags.")
     asker = NOBODY if given.asker is None else given.asker
     question = Question(given.title, given.body, given.tags, asker)
     advice = await engine.limiter.run(lambda: engine.route(question, top=given.top))
-    decisions = [asdict(decision) for decision in advice.decisions]
-    values = {"decisions": decisions, "model": advice.model, "mode": engine.mode}
-    return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
+    return schemas.RouteOut.model_validate({**asdict(advice), "mode": engine.mode})
 
 
 def _event_route(path: str, model: type[BaseModel]) -> None:
@@ -89,7 +144,7 @@ for each, event in schemas.EVENTS.items():
 async def hook(
     service: Serving, request: Request, source: Annotated[str, Path(max_length=40)]
 ) -> schemas.HookOut:
-    """``discourse``, ``github``, ``slack`` or ``generic``: no token, the signature counts."""
+    """From ``discourse``, ``github``, ``slack`` or ``generic``; signed, so without a token."""
     if source not in SOURCES:
         raise ProblemError(404, f"Hooks are {', '.join(SOURCES)}.")
     body = await request.body()
@@ -103,18 +158,22 @@ async def hook(
     return await run_in_threadpool(work)
 
 
+def as_id(text: str) -> int | None:
+    """Return the user id that a text is, None if it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 17 else None
+
+
 @may_read.get("/v1/people", tags=["people"])
 def people(
-    service: Serving, limit: Limit = 50, cursor: Cursor = "",
-    find: Annotated[str, Query(max_length=100)] = "",
-) -> schemas.Page[PersonOut]:  # fmt: skip
-    """People who set something or were asked. By id; with `find`, those whose name or id fits."""
+    service: Serving, limit: Limit = 50, cursor: Cursor = "", find: Find = ""
+) -> schemas.Page[PersonOut]:
+    """List people who were asked or have settings, by id; with `find`, whose name or id matches."""
     engine, further = service.engine, ""
     wanted = find.strip().lstrip("@")
     if wanted:
         chosen = [person.id for person in engine.directory.find(wanted, limit)]
-        if wanted.isascii() and wanted.isdigit() and len(wanted) < 17:
-            chosen = list(dict.fromkeys([int(wanted), *chosen]))
+        if (number := as_id(wanted)) is not None:
+            chosen = list(dict.fromkeys([number, *chosen]))
     else:
         after = int(cursor or -1)
         known = {person.id for person in engine.directory} | set(engine.asks.people)
@@ -127,9 +186,7 @@ def people(
 
 @may_read.get("/v1/people/{person}", tags=["people"])
 def get_person(service: Serving, person: PersonId) -> PersonOut:
-    """A person. What they set, what they did, how often they were asked, and whether they may
-    be.
-    """
+    """Return a person: settings, activity, how often they were asked, and if they may be now."""
     engine, now = service.engine, service.clock()
     if not engine.knows(person):
         raise ProblemError(404, "The site does not know this person.")
@@ -139,26 +196,20 @@ def get_person(service: Serving, person: PersonId) -> PersonOut:
         int(counts[code]) if code >= 0 else 0
         for counts in (history.n_given, history.n_won, history.last_answer_ms)
     )
-    no = engine.dispatcher().why_not(engine.directory[person], now)
+    why_not = engine.why_not(person)
     return PersonOut(
-        **asdict(engine.directory[person]),
-        answers=given,
-        accepted=won,
-        last_answer_ms=last or None,
-        asked_day=engine.asks.times_asked(person, now, 1.0),
-        asked_week=engine.asks.times_asked(person, now, 7.0),
-        may_be_asked=no is None,
-        why_not="" if no is None else no.text,
-    )
+        **asdict(engine.directory[person]), answers=given, accepted=won,
+        last_answer_ms=last or None, asked_day=engine.asks.times_asked(person, now, 1.0),
+        asked_week=engine.asks.times_asked(person, now, 7.0), may_be_asked=not why_not,
+        why_not=why_not,
+    )  # fmt: skip
 
 
 @may_write.patch("/v1/people/{person}", tags=["people"])
 def patch_person(
     service: Serving, person: PersonId, given: schemas.PersonIn, who: Caller
 ) -> PersonOut:
-    """Change a person's settings. Opt-out, availability, capacity, groups and topics; in force
-    at once.
-    """
+    """Change a person's settings: opt-out, hours, capacity, groups, topics. Effective at once."""
     if person in service.engine.forgotten_people:
         raise ProblemError(404, "The site does not know this person.")
     changed = replace(service.engine.directory[person], **given.changes())
@@ -168,7 +219,7 @@ def patch_person(
 
 @may_rule.delete("/v1/people/{person}", tags=["people"])
 def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.ForgottenOut:
-    """Forget a person. Everywhere: tables, history in memory, snapshots. Says what was removed."""
+    """Forget a person in all tables, history and snapshots; return what was removed."""
     return schemas.ForgottenOut(removed=service.forget(person, str(who)))
 
 
@@ -176,9 +227,7 @@ def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.Fo
 def ask_elsewhere(
     service: Serving, person: PersonId, given: schemas.AskIn, who: Caller, key: Once = ""
 ) -> StatusOut:
-    """A person was asked elsewhere. Counts like any other request: people have one amount of
-    patience.
-    """
+    """Record that a person was asked elsewhere, which counts like any other ask."""
     if person not in service.engine.forgotten_people:
         service.suggester.note_ask(person, given.kind, who.digest("ask", key))
     return StatusOut(status="noted")
@@ -197,7 +246,7 @@ def list_suggestions(
     state: Annotated[tuple[State, ...], Query()] = (), question: Filter = None,
     person: Filter = None, shadow: bool | None = None,
 ) -> schemas.Page[SuggestionOut]:  # fmt: skip
-    """Suggestions, newest first. Pages by cursor; filters can be combined."""
+    """List suggestions, newest first. Filters can be combined."""
     with service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
             connection, limit, cursor, state=state, question=question, person=person, shadow=shadow
@@ -208,7 +257,7 @@ def list_suggestions(
 
 @may_read.get("/v1/suggestions/{suggestion}", tags=["suggestions"])
 def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
-    """A suggestion, with the feedback it got."""
+    """Return a suggestion with its feedback."""
     with service.database.read() as connection:
         return suggestion_out(service, suggestions.get_suggestion(connection, suggestion))
 
@@ -217,10 +266,10 @@ def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
 def give_feedback(
     service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller, key: Once = ""
 ) -> SuggestionOut:
-    """Accept, decline, reassign. Accepting asks the people unless they were asked already,
-    declining moves on to the next, and reassigning asks someone else."""
+    """Accept, decline, reassign or comment. Accepting asks the people unless they were asked,
+    declining goes on to the next people, reassigning asks somebody else."""
     found = service.suggester.feedback(
-        suggestion, given.verdict, by=str(who), once=who.digest("feedback", key),
+        suggestion, given.verdict, str(who), once=who.digest("feedback", key),
         person=given.person, token=who.id, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)
@@ -228,13 +277,13 @@ def give_feedback(
 
 @may_read.get("/v1/mode", tags=["suggestions"])
 def get_mode(service: Serving) -> schemas.ModeIn:
-    """Whether people are asked: ``shadow``, ``approve`` or ``automatic``."""
+    """Return the mode: ``shadow``, ``approve`` or ``automatic``."""
     return schemas.ModeIn.model_validate({"mode": service.engine.mode})
 
 
 @may_rule.post("/v1/mode", tags=["suggestions"])
 def set_mode(service: Serving, given: schemas.ModeIn, who: Caller) -> schemas.ModeIn:
-    """Switch the mode. In force for the next question; the audit log says who switched."""
+    """Switch the mode, from the next question on. The audit log says who did."""
     service.engine.set_mode(given.mode, str(who))
     return given
 
@@ -243,34 +292,29 @@ def set_mode(service: Serving, given: schemas.ModeIn, who: Caller) -> schemas.Mo
 def get_quality(
     service: Serving, days: Annotated[int, Query(ge=1, le=365)] = 30, shadow: bool | None = None
 ) -> schemas.QualityOut:
-    """How good the suggestions were. Live MRR beside a trivial baseline, coverage, calibration
-    and load.
-    """
+    """Return how good the suggestions were: MRR and a baseline, coverage, calibration, load."""
     with service.database.read() as connection:
         return reports.quality(connection, service.clock(), days, shadow=shadow)
 
 
 @may_read.get("/v1/metrics/tags", tags=["quality"])
 def get_tags(service: Serving) -> list[schemas.TagOut]:
-    """Tags without experts. Tags of the last half year for which fewer than two active people
-    give answers.
-    """
+    """List tags of the last half year in which fewer than two active people answer."""
     history, days = service.engine.current().history, service.settings.policy.inactive_days
     return reports.tags_without_experts(history, service.clock(), days)
 
 
 @may_rule.post("/v1/tokens", tags=["administration"], status_code=201)
 def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.TokenOut:
-    """A new token. It is shown only once; only a digest is stored."""
+    """Make a token. It is shown only once; only a digest is stored."""
     with service.database.write() as connection:
-        made = tokens.create_token(connection, given.name, given.scopes, service.clock())
-        tables.note(connection, service.clock(), str(who), f"made token {made[0]}")
+        made = tokens.create_token(connection, given.name, given.scopes, service.clock(), str(who))
     return schemas.TokenOut(id=made[0], token=made[1], scopes=tokens.check_scopes(given.scopes))
 
 
 @may_rule.get("/v1/tokens", tags=["administration"])
 def list_tokens(service: Serving) -> list[schemas.KnownTokenOut]:
-    """Tokens in use. What they may do and when they were last used, not what they are."""
+    """List the tokens in use with scopes and last use, without the secrets."""
     with service.database.read() as connection:
         return [schemas.KnownTokenOut(**row) for row in tokens.list_tokens(connection)]
 
@@ -279,16 +323,14 @@ def list_tokens(service: Serving) -> list[schemas.KnownTokenOut]:
 def revoke_token(service: Serving, request: Request, number: RowId, who: Caller) -> StatusOut:
     """Revoke a token and its sessions."""
     with service.database.write() as connection:
-        if not tokens.revoke_token(connection, number, service.clock()):
-            raise ProblemError(404, "There is no such token.")
-        tables.note(connection, service.clock(), str(who), f"revoked token {number}")
+        tokens.revoke_token(connection, number, service.clock(), str(who))
     request.app.state.auth.forget()
     return StatusOut(status="revoked")
 
 
 @may_rule.get("/v1/audit", tags=["administration"])
 def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
-    """Who did what, the newest entries first."""
+    """List who did what, newest first."""
     query = select(tables.audit).order_by(tables.audit.c.id.desc()).limit(limit)
     with service.database.read() as connection:
         return [schemas.AuditOut(**row) for row in tables.find(connection, query)]
@@ -296,21 +338,16 @@ def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
 
 @may_rule.post("/v1/models/retrain", tags=["administration"], status_code=202)
 def retrain(service: Serving, who: Caller) -> StatusOut:
-    """Train again. In a process of its own; new weights are used if they rank the last questions
-    no worse.
-    """
-    if service.trainer.running:
-        raise ProblemError(409, "The service is training already.", wait=60)
+    """Train in a separate process; use the new weights if they rank recent questions no worse."""
+    service.trainer.start()
     with service.database.write() as connection:
         tables.note(connection, service.clock(), str(who), "started training")
-    service.trainer.start()
     return StatusOut(status="learning")
 
 
 @may_read.get("/v1/models", tags=["administration"])
 def get_models(service: Serving) -> schemas.ModelsOut:
-    """Models and how they were judged. The one in use, and what happened to the models trained
-    since."""
+    """List the model in use, and the models trained since with how they were judged."""
     query = select(tables.models).order_by(tables.models.c.id.desc()).limit(20)
     with service.database.read() as connection:
         rows = tables.find(connection, query)
@@ -328,9 +365,7 @@ def get_messages(service: Serving) -> schemas.MessagesOut:
 
 @may_rule.post("/v1/messages/{message}/redeliver", tags=["administration"], status_code=202)
 def redeliver(service: Serving, message: MessageId, who: Caller) -> StatusOut:
-    """Send a message again. Also one that is dead or uncertain; an adapter that was switched off
-    is used again.
-    """
+    """Send a message again, also if it is dead or uncertain; switches its adapter on again."""
     with service.database.write() as connection:
         if not outbox.redeliver(connection, schemas.printable(message), service.clock()):
             raise ProblemError(404, "There is no such message, or it is on its way.")
@@ -346,7 +381,7 @@ def live() -> StatusOut:
 
 @router.get("/readyz", summary="Can it work", tags=["health"], responses=described(503))
 def ready(request: Request) -> StatusOut:
-    """Whether the database answers and the history is loaded and not dated in the future."""
+    """Check that the database answers and the history is loaded and not dated in the future."""
     service: Service = request.app.state.service
     if not service.ready:
         raise ProblemError(503, "Starting, stopping, or not in charge.", wait=5)
@@ -366,7 +401,7 @@ def ready(request: Request) -> StatusOut:
     responses={200: {"content": {"text/plain": {}}}, **described(401, 403, 429, 503)},
 )  # fmt: skip
 async def metrics(request: Request) -> Response:
-    """Needs a token with the scope read, unless server.public_metrics is set."""
+    """Return figures; needs the scope read unless server.public_metrics is set."""
     if not request.app.state.service.settings.server.public_metrics:
         await check_token(request, "read")
     registry = request.app.state.metrics.registry

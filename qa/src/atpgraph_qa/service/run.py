@@ -1,4 +1,4 @@
-"""The application: how it is served until told to stop, its figures for Prometheus, and its log."""
+"""The application, its metrics for Prometheus, its log, and the server that runs it."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from datetime import UTC, datetime
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atpgraph.errors import InputError
 from atpgraph_qa._version import __version__
 from atpgraph_qa.service import routes, tables
-from atpgraph_qa.service.access import Authenticator, SizeLimit, needs
 from atpgraph_qa.service.database import DatabaseGoneError
 from atpgraph_qa.service.pages import add_pages
-from atpgraph_qa.service.problems import ProblemOut
+from atpgraph_qa.service.problems import ProblemError, ProblemOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Limits
+from atpgraph_qa.service.tokens import Authenticator
 
 LOG = logging.getLogger("atpgraph.serve")
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS")
 _SAFE = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),  # with none at all, our own forms would be strangers
+    (b"referrer-policy", b"same-origin"),  # without a referrer, our own forms would look foreign
     (b"cache-control", b"no-store"),
 ]
 
@@ -58,7 +59,7 @@ class ServiceMetrics:
         )  # fmt: skip
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the figures."""
+        """Yield the metrics."""
         service, engine = self.service, self.service.engine
         yield InfoMetricFamily("atp", "The program.", {"version": __version__})
         gauges = {
@@ -87,7 +88,7 @@ class ServiceMetrics:
 
 
 class Watch:
-    """Counts and logs requests by the pattern of their route: paths may hold ids of people."""
+    """Counts and logs requests by the pattern of their route, since paths may hold user ids."""
 
     def __init__(self, app: ASGIApp, requests: Histogram, logged: bool) -> None:
         self.app, self.requests, self.logged = app, requests, logged
@@ -120,8 +121,47 @@ class Watch:
                 LOG.info("request", extra={"facts": facts})
 
 
+class SizeLimit:
+    """Rejects requests with a body that is too large or arrives too slowly."""
+
+    def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or reject it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        large = ProblemError(413, f"A request has at most {self.most} bytes.")
+        late = f"The body did not arrive within {self.seconds:g} seconds."
+        request, body = Request(scope, receive), bytearray()
+        try:
+            length = request.headers.get("content-length", "0")
+            if not length.isdigit() or int(length) > self.most:
+                raise large
+            async with asyncio.timeout(self.seconds):
+                # Small, so it is read at once: no work starts for half a request.
+                async for part in request.stream():
+                    body += part
+                    if len(body) > self.most:
+                        raise large
+        except ClientDisconnect:
+            return
+        except (ProblemError, TimeoutError) as error:
+            slow = ProblemError(408, late, {"Connection": "close"})
+            problem = error if isinstance(error, ProblemError) else slow
+            await problem.response()(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self.app(scope, again, send)
+
+
 class JsonLines(logging.Formatter):
-    """A record as a JSON object: time, level, what, and its facts, without personal data."""
+    """Formats a record as a JSON object: time, level, what, and facts, without personal data."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
@@ -132,7 +172,7 @@ class JsonLines(logging.Formatter):
             "what": record.getMessage(),
         }
         if record.exc_info and record.exc_info[2] is not None:
-            # Places only: the message of an error may quote what somebody wrote.
+            # Only the places: the message of an error may quote what somebody wrote.
             frames = traceback.extract_tb(record.exc_info[2])[-5:]
             line["trace"] = [f"{frame.name}:{frame.lineno}" for frame in frames]
         return json.dumps(line, default=str)
@@ -149,14 +189,14 @@ def set_up_log(level: str) -> None:
         logger.propagate = False
 
 
-# A route lets go of the interpreter a hundred times, and has to wait for it so long each time.
+# A route releases the interpreter lock a hundred times, and may wait this long for it each time.
 _SWITCH_S = 0.001
-_ABOUT = """Who should answer a question of a community.
+_ABOUT = """Find the people of a community who can answer a question.
 
-Events of the site come in under `questions`, `edits`, `closures`, `answers`, `acceptances` and
-`votes`, or by signed hooks; suggestions come out under `suggestions`, by webhooks, or on the page
-at `/`. Errors are problem details (RFC 9457). Every route but health needs a token with the scope
-it names."""
+Send events of the site to `questions`, `edits`, `closures`, `answers`, `acceptances` and `votes`,
+or as signed hooks. Read suggestions from `suggestions`, from webhooks, or on the page at `/`.
+Errors are problem details (RFC 9457). Every route but health needs a token with the scope that it
+names."""
 
 
 def create_app(service: Service, *, background: bool = True) -> FastAPI:
@@ -177,12 +217,12 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
     )  # fmt: skip
     limits, server = service.settings.limits, service.settings.server
     app.state.service = service
-    app.state.auth = Authenticator(service)
+    app.state.auth = Authenticator(service.database, limits, service.clock)
     app.state.metrics = ServiceMetrics(service)
     app.include_router(routes.router)
     add_pages(app)
 
-    @app.get("/openapi.json", include_in_schema=False, dependencies=[needs("read")])
+    @app.get("/openapi.json", include_in_schema=False, dependencies=[routes.needs("read")])
     def document() -> dict[str, Any]:
         made = app.openapi()
         schemas = made["components"]["schemas"]
@@ -199,21 +239,21 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    watched = {"requests": app.state.metrics.requests, "logged": service.settings.log.requests}
-    app.add_middleware(Watch, **watched)
+    requests, logged = app.state.metrics.requests, service.settings.log.requests
+    app.add_middleware(Watch, requests=requests, logged=logged)
     return app
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio switches off the wait for full packets only where the protocol is named: without it an
-    # answer, whose head and body are two writes, waits 40 ms for the other side.
+    # asyncio sets TCP_NODELAY only if the protocol is named; without it the body of an answer,
+    # which is written after the head, waits 40 ms for the other side.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-        made.listen(2048)  # whoever reads the address may connect at once, and waits
+        made.listen(2048)  # clients may connect as soon as they know the address
     except (OSError, OverflowError) as error:
         made.close()
         why = getattr(error, "strerror", None) or error
@@ -228,10 +268,10 @@ def address_of(bound: socket.socket) -> str:
 
 
 def limited_protocol(limits: Limits) -> type[H11Protocol]:
-    """Return an HTTP protocol that closes connections which are too many or too slow.
+    """Return an HTTP protocol that closes connections that are too many or too slow.
 
     Uvicorn has no deadline for headers: a client that sends half of them would keep its
-    connection for ever.
+    connection forever.
     """
 
     class LimitedProtocol(H11Protocol):
@@ -239,29 +279,28 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self._expect_headers()
             if len(self.connections) > limits.connections:
                 transport.abort()
-            else:
-                self._expect_headers()
 
         def data_received(self, data: bytes) -> None:
-            idle = self.cycle is None or self.cycle.response_complete
-            if idle and self._deadline is None:  # the next request of this connection
-                self._expect_headers()
             before = self.cycle
+            if before is None or before.response_complete:  # the next request of this connection
+                self._expect_headers()
             super().data_received(data)
             if self.cycle is not before:
-                self._headers_are_there()
+                self._end_deadline()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._headers_are_there()
+            self._end_deadline()
             super().connection_lost(exc)
 
         def _expect_headers(self) -> None:
-            wait = limits.header_seconds
-            self._deadline = self.loop.call_later(wait, self.transport.abort)
+            if self._deadline is None:
+                wait = limits.header_seconds
+                self._deadline = self.loop.call_later(wait, self.transport.abort)
 
-        def _headers_are_there(self) -> None:
+        def _end_deadline(self) -> None:
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None
@@ -270,7 +309,7 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
 
 
 def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
-    """Return how the application is served."""
+    """Return Uvicorn's configuration."""
     server = service.settings.server
     return uvicorn.Config(
         app,
@@ -282,7 +321,7 @@ def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
         proxy_headers=server.behind_proxy,
         forwarded_allow_ips=list(server.trusted_proxies),
         timeout_graceful_shutdown=20,
-        timeout_keep_alive=75,  # callers should close first: we might cut off a request
+        timeout_keep_alive=75,  # callers should close first, or a request may be cut off
     )
 
 
@@ -293,7 +332,7 @@ def serve(
     set_up_log(service.settings.log.level)
     app = create_app(service)
     gc.collect()
-    gc.freeze()  # the history stays: to look through it for garbage takes tenths of a second
+    gc.freeze()  # scanning the history, which stays, would take tenths of a second each time
     sys.setswitchinterval(_SWITCH_S)
     server = uvicorn.Server(config_of(service, app))
     if started is not None:

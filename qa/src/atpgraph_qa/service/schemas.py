@@ -1,4 +1,4 @@
-"""What the API takes and returns, with limits and examples; signed events have the same form."""
+"""Requests and responses of the API, with limits and examples; signed events use the same form."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from atpgraph_qa.service.settings import Mode, Url, checked
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
-MOST = 2**53 - 1  # what JavaScript counts exactly
+MOST = 2**53 - 1  # the largest integer that JavaScript represents exactly
 _FIRST, _LAST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def printable(text: str) -> str:
-    """Return a text without NUL and half surrogates, which databases refuse."""
+    """Return a text without NUL and lone surrogates, which databases reject."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
@@ -34,7 +34,7 @@ def _in_range(moment: datetime) -> datetime:
     return moment
 
 
-# Limits hold before a text is cleaned, which may make it shorter.
+# Limits apply before a text is cleaned, which may shorten it.
 Clean = AfterValidator(printable)
 Id = Annotated[int, Field(ge=0, le=MOST, strict=True)]
 Title = Annotated[str, Field(max_length=500), Clean]
@@ -74,7 +74,7 @@ class _EventIn(_In):
 
 
 class QuestionIn(_EventIn):
-    """A question was asked. Stored at once, routed a moment later; sent again it has no effect."""
+    """A question was asked. It is stored at once and routed a moment later."""
 
     model_config = _example(
         id=501, title="Why do tomato leaves turn yellow?", body="They started at the bottom.",
@@ -93,8 +93,7 @@ class QuestionIn(_EventIn):
 
 
 class EditIn(_EventIn):
-    """A question was edited. Fields that are left out do not change. A suggestion not sent yet is
-    renewed."""
+    """A question was edited. Omitted fields do not change; a suggestion not sent yet is renewed."""
 
     model_config = _example(question=501, title="Why yellow leaves?", at="2026-11-17T09:05Z")
     makes = Edited
@@ -105,9 +104,7 @@ class EditIn(_EventIn):
 
 
 class ClosureIn(_EventIn):
-    """A question was closed, deleted or opened again. Ends its suggestions; title and text of a
-    deleted question are removed.
-    """
+    """A question was closed, deleted (which removes its title and text) or opened again."""
 
     model_config = _example(question=501, state="closed", at="2026-11-17T09:05:00Z")
     question: Id
@@ -121,9 +118,7 @@ class ClosureIn(_EventIn):
 
 
 class AnswerIn(_EventIn):
-    """An answer was given. Stops asking about the question, and is evidence of what the person
-    knows.
-    """
+    """An answer was given. It ends asking about the question and shows what the person knows."""
 
     model_config = _example(id=9001, question=501, user=27, at="2026-11-17T09:30:00Z")
     makes = Answered
@@ -214,7 +209,7 @@ class AskIn(_In):
 
 
 class ModeIn(_In):
-    """Whether people are asked."""
+    """The mode: who is asked, and when."""
 
     model_config = _example(mode="approve")
     mode: Mode
@@ -229,7 +224,7 @@ class TokenIn(_In):
 
 
 class RouteOut(BaseModel):
-    """The people to ask; `abstains` explains why the list should not be trusted, if so."""
+    """The people to ask; `abstains` says why the list should not be trusted, or is empty."""
 
     people: list[Suggestion]
     abstains: str
@@ -269,7 +264,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 class RankedOut(BaseModel):
-    """One of the best, regardless of caps."""
+    """One of the best people, regardless of caps."""
 
     person: int
     confidence: float
@@ -286,7 +281,7 @@ class FeedbackOut(BaseModel):
 
 
 class SuggestionOut(BaseModel):
-    """A suggestion, the question it is about, and what came of it."""
+    """A suggestion, its question, and the outcome."""
 
     id: int
     question: int
@@ -324,14 +319,14 @@ class SuggestionOut(BaseModel):
 
 
 class ForgottenOut(BaseModel):
-    """How many rows of each kind were removed or changed, and what is left to the operator."""
+    """How many rows of each kind were removed or changed, and what the operator has to remove."""
 
     removed: dict[str, int]
     left: list[str] = ["the model folder that was given at the start, and backups"]
 
 
 class TokenOut(BaseModel):
-    """A new token, which is shown only once."""
+    """A new token; this is the only time that it is shown."""
 
     id: int
     token: str
@@ -339,7 +334,7 @@ class TokenOut(BaseModel):
 
 
 class KnownTokenOut(BaseModel):
-    """A token as it is known: not what it is, but what it may do."""
+    """A token without its secret."""
 
     id: int
     name: str
@@ -349,7 +344,7 @@ class KnownTokenOut(BaseModel):
 
 
 class HookOut(BaseModel):
-    """What a hook brought."""
+    """How much of a hook was new."""
 
     events: int = 0
     duplicates: int = 0
@@ -380,7 +375,7 @@ class MessagesOut(BaseModel):
 
 
 class ModelsOut(BaseModel):
-    """The model in use, and what happened to the models trained since."""
+    """The model in use, and the models trained since."""
 
     in_use: str
     learning: bool

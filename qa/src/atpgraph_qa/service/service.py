@@ -1,4 +1,4 @@
-"""The service as a whole: start, background work, stop."""
+"""The service: start, background work, stop."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from sqlalchemy import select
@@ -13,13 +14,13 @@ from sqlalchemy import select
 from atpgraph.errors import AtpError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import tables, tokens
-from atpgraph_qa.service.adapters.base import Incoming, TopicPart
+from atpgraph_qa.service.adapters.base import Incoming
 from atpgraph_qa.service.database import Database, DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.engine import BATCH, Engine, now_ms
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.forget import asked_by, forget_in_history, forget_rows
 from atpgraph_qa.service.maintenance import Snapshots
-from atpgraph_qa.service.outbox import Resolve, Sender, resolve
+from atpgraph_qa.service.outbox import Sender
 from atpgraph_qa.service.schemas import HookOut
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.suggester import Suggester
@@ -28,30 +29,17 @@ from atpgraph_qa.service.training import Trainer
 from atpgraph_qa.timeline.events import Asked
 
 LOG = logging.getLogger("atpgraph.serve")
-_GATHER_S = 0.2  # ten events applied together cost about as much as one
+_GATHER_S = 0.2  # ten events applied together take about as long as one
 
 
 class Service:
-    """Everything that runs in one process.
+    """All parts of the service that run in one process.
 
-    Parameters
-    ----------
-    settings : Settings
-    model : path, optional
-        A trained model; needed at the first start.
-    clock : callable
-        The time in milliseconds.
-    resolver : callable
-        Addresses of a host and port, for what goes out.
+    The first start needs a trained model. `clock` returns the time in milliseconds.
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        model: Path | None = None,
-        *,
-        clock: Callable[[], int] = now_ms,
-        resolver: Resolve = resolve,
+        self, settings: Settings, model: Path | None = None, *, clock: Callable[[], int] = now_ms
     ) -> None:
         self.settings, self.clock, self.model_path = settings, clock, model
         self.folder = Path(settings.store.folder)
@@ -68,8 +56,8 @@ class Service:
             self.suggester = Suggester(self.engine)
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
-            self.engine.current().warm_up()  # ready means that the first route need not wait
-            self.sender = Sender(self.database, settings, clock, resolver)
+            self.engine.current().warm_up()  # so that the first route does not wait
+            self.sender = Sender(self.database, settings, clock)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots)
         except BaseException:
@@ -78,24 +66,20 @@ class Service:
         self.ready = True
 
     def _first_token(self) -> None:
-        """Make a token for everything if there never was one, revoked or not."""
+        """Make an admin token unless there ever was one."""
         with self.database.write() as connection:
-            scopes = connection.execute(select(tables.tokens.c.scopes)).scalars()
-            if not any("admin" in each for each in scopes):
+            admin = tables.tokens.c.scopes.contains("admin")
+            if tables.find_one(connection, tables.tokens, admin) is None:
                 made = tokens.create_token(connection, "first", ["admin"], self.clock())
                 self.first_token = made[1]
 
     def start(self) -> None:
         """Start the threads that apply events, deliver messages and do maintenance."""
-        jobs: dict[str, tuple[Callable[[], int], float]] = {
-            "apply": (self._apply, 5.0),
-            "deliver": (self.sender.run, 0.5),
-            "maintain": (self.run_maintenance, 10.0),
-        }
-        for name, job in jobs.items():
-            made = threading.Thread(
-                target=self._loop, args=(name, *job), name=f"atp-{name}", daemon=True
-            )
+        for job in (
+            ("apply", self._apply, 5.0), ("deliver", self.sender.run, 0.5),
+            ("maintain", self.run_maintenance, 10.0),
+        ):  # fmt: skip
+            made = threading.Thread(target=self._loop, args=job, name=f"atp-{job[0]}", daemon=True)
             made.start()
             self._threads.append(made)
 
@@ -106,7 +90,7 @@ class Service:
         return self.engine.apply()
 
     def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:
-        """Do some work again and again; rest only when there was none."""
+        """Repeat some work; pause only when there was none."""
         gone = False
         waiter = self.engine.new_events if name == "apply" else self._stop
         while not self._stop.is_set():
@@ -133,12 +117,12 @@ class Service:
                     waiter.wait(pause)
 
     def apply_all(self) -> None:
-        """Apply at once what the thread would apply: for tests, and before stopping."""
+        """Apply all stored events now."""
         while self.engine.apply():
             pass
 
     def run_maintenance(self) -> int:
-        """Do what has to be done now and then."""
+        """Do the periodic work."""
         self.engine.let_time_pass()
         self.release_waiting_topics()
         self.suggester.escalate()
@@ -171,24 +155,24 @@ class Service:
         self.database.close()
 
     def receive(self, incoming: Incoming) -> HookOut:
-        """Store what a hook said; return how much of it was new."""
-        seen, now = tables.seen, self.clock()
-        with self.database.write() as connection:
-            if incoming.once and tables.find_one(connection, seen, incoming.once):
+        """Store the content of a hook; return how much of it was new."""
+        with self.database.read() as connection:
+            if incoming.once and tables.find_one(connection, tables.seen, incoming.once):
                 return HookOut(duplicates=1)
-            learned = self.engine.learn_names(connection, incoming.names)
-        for person in learned:
-            self.engine.directory.put(person)
+        for user, (handle, groups) in incoming.names.items():
+            old = self.engine.directory[user]
+            new = replace(old, handle=handle, groups=old.groups if groups is None else groups)
+            if new != old and user not in self.engine.forgotten_people:
+                self.engine.save_person(new)
         whole = [arrival for part in incoming.topic_parts for arrival in self._joined(part)]
         numbers = self.engine.append([*incoming.events, *whole])
         for user in incoming.forget:
             self.forget(user, "the site")
-        said = [
-            self.suggester.feedback(suggestion, verdict, by=who)
-            for suggestion, verdict, who in incoming.verdicts
-        ]
-        with self.database.write() as connection:  # last: what failed half way may come again
-            tables.is_new(connection, incoming.once, now, incoming.once_for_good)
+        said = [self.suggester.feedback(*verdict) for verdict in incoming.verdicts]
+        with (
+            self.database.write() as connection
+        ):  # last, so that a hook that failed half way may be sent again
+            tables.is_new(connection, incoming.once, self.clock(), incoming.once_for_good)
         return HookOut(
             events=sum(number is not None for number in numbers),
             duplicates=sum(number is None for number in numbers),
@@ -196,30 +180,30 @@ class Service:
             feedback=sum(found is not None for found in said),
         )
 
-    def _joined(self, part: TopicPart) -> list[Arrival]:
+    def _joined(self, part: Arrival) -> list[Arrival]:
         """Return the question, if this is its second part; else keep the part for a while."""
-        parts, names = tables.topic_parts, tables.events.c.name
-        asker = -1 if part.asker in self.engine.forgotten_people else part.asker
-        values = {"asker": asker, "origin": dict(part.origin), **part.values}
+        parts, event = tables.topic_parts, self.engine.forgotten_people.cleaned(part.event)
+        given = {name: value for name, value in asdict(event).items() if value not in ("", ())}
+        topic, values = given.pop("id"), {**given, "origin": part.origin}
         with self.database.write() as connection:
-            row = tables.find_one(connection, parts, parts.c.topic == part.question)
-            if row is not None and set(row["payload"]) != set(values):
-                tables.remove(connection, parts, parts.c.topic == part.question)
-                return [_whole(row | {"payload": {**row["payload"], **values}})]
-            known = tables.find_one(connection, tables.events, names == f"asked:{part.question}")
+            row = tables.find_one(connection, parts, topic)
+            if row is not None and ("body" in row["payload"]) != ("body" in values):
+                tables.remove(connection, parts, topic)
+                return [_whole(row, values)]
+            known = tables.find_one(connection, tables.events, tables.events.c.name == part.name)
             if known is None and row is None:
-                moments = {"at_ms": part.at_ms, "received_ms": self.clock()}
-                tables.add(connection, parts, topic=part.question, payload=values, **moments)
+                moments = {"at_ms": event.at_ms, "received_ms": self.clock()}
+                tables.add(connection, parts, topic=topic, payload=values, **moments)
         return []
 
     def release_waiting_topics(self) -> None:
-        """Take questions whose other part did not come as they are."""
+        """Store questions whose other part did not come in time."""
         limit = self.clock() - round(1000 * self.settings.hooks.discourse_wait_seconds)
         parts = tables.topic_parts
         with self.database.read() as connection:
             rows = tables.find(connection, select(parts).where(parts.c.received_ms < limit))
         if rows:
-            self.engine.append([_whole(row) for row in rows])
+            self.engine.append([_whole(row, {}) for row in rows])
             with self.database.write() as connection:
                 which = parts.c.topic.in_([row["topic"] for row in rows])
                 tables.remove(connection, parts, which)
@@ -246,9 +230,8 @@ class Service:
         return {**report, "history": int(known), "snapshots": 1}
 
 
-def _whole(row: Row) -> Arrival:
-    """Return the question of a waiting topic."""
-    values = row["payload"]
-    texts = values.get("title", ""), values.get("body", ""), values.get("tags", ())
-    event = Asked(row["topic"], *texts, values["asker"], row["at_ms"])
-    return Arrival.of(event, origin=values.get("origin"))
+def _whole(row: Row, other: Row) -> Arrival:
+    """Return the question of a waiting topic, with its other part if that came."""
+    values = {**other, **row["payload"], "id": row["topic"], "at_ms": row["at_ms"]}
+    origin = values.pop("origin", None)
+    return Arrival.of(Asked(**values), origin=origin)

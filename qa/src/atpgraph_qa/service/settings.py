@@ -1,4 +1,4 @@
-"""Every setting of the service: one TOML file, overridden by environment variables.
+"""The settings of the service: one TOML file, overridden by environment variables.
 
 A setting ``name`` of a section ``[policy]`` is ``ATP_SERVE_POLICY_NAME`` in the environment. Lists
 are separated by commas there.
@@ -10,19 +10,13 @@ import os
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic.functional_validators import AfterValidator, BeforeValidator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook
 
@@ -36,14 +30,14 @@ Mode = Literal["shadow", "approve", "automatic"]
 
 
 def _listed(value: Any) -> Any:
-    """Split what the environment gives as one text."""
+    """Split the text of an environment variable at commas."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return [str(part) if isinstance(part, int) else part for part in value]
 
 
 def checked(check: Callable[[str], Any]) -> AfterValidator:
-    """Return a validator of texts that may be empty: `check` raises what is wrong."""
+    """Return a validator of texts that may be empty; `check` raises an error if one is wrong."""
 
     def validate(text: str) -> str:
         if text:
@@ -90,7 +84,7 @@ def _is(default: Any, text: str, **more: Any) -> Any:
 
 
 def _secret(default: Any, text: str) -> Any:
-    return Field(default, description=text, json_schema_extra={"secret": True}, repr=False)
+    return _is(default, text, json_schema_extra={"secret": True}, repr=False)
 
 
 class Section(BaseModel):
@@ -100,77 +94,79 @@ class Section(BaseModel):
 
 
 class Server(Section):
-    """Where it listens."""
+    """Where the service listens."""
 
     host: str = _is("127.0.0.1", "Address to listen on.")
-    port: int = _is(8722, "Port; 0 takes a free one.", ge=0, le=65535)
-    public_url: Url = _is("", "Its address as others see it, for links in messages.")
-    question_url: Url = _is("", "Links of questions without one, like https://example.org/q/{id}.")
-    behind_proxy: bool = _is(False, "Trust X-Forwarded-For and -Proto of trusted_proxies.")
+    port: int = _is(8722, "Port; 0 chooses a free one.", ge=0, le=65535)
+    public_url: Url = _is("", "Public address of the service, for links in messages.")
+    question_url: Url = _is("", "Address of questions without a link: https://example.org/q/{id}.")
+    behind_proxy: bool = _is(False, "Trust X-Forwarded-For and -Proto from trusted_proxies.")
     trusted_proxies: Texts = _is(
         ("127.0.0.1", "::1"), "Addresses or networks of the proxies in front of the service."
     )
     cors_origins: Texts = _is((), "Origins whose scripts may call the API; none by default.")
     public_metrics: bool = _is(False, "Serve /metrics without a token.")
-    readers: int = _is(0, "Processes that rank; 0 ranks in the service's own.", ge=0, le=64)
+    readers: int = _is(0, "Ranking processes; 0 ranks in the service itself.", ge=0, le=64)
 
 
 class Storage(Section):
-    """What it keeps, and where."""
+    """Where data is stored."""
 
     folder: str = _is("atp-serve", "Work folder: SQLite database, snapshots, models.")
     database: DatabaseUrl = _secret(
         "", "postgresql://… for PostgreSQL; empty for SQLite in the work folder."
     )
     snapshot_events: AtLeastOne = _is(5000, "Write a snapshot after this many events.")
-    snapshot_minutes: Positive = _is(60.0, "And after this long, if anything happened.")
+    snapshot_minutes: Positive = _is(60.0, "Also after this many minutes, if there were events.")
 
 
 class Limits(Section):
-    """What one request or one token may do."""
+    """Limits for requests, tokens and queues."""
 
-    body_bytes: int = _is(262_144, "Largest request.", ge=1024)
-    per_second: Positive = _is(50.0, "Requests a second of one token, on average.")
-    burst: AtLeastOne = _is(200, "Requests of one token at once.")
-    failures_per_minute: Positive = _is(30.0, "Wrong tokens a minute from one address.")
+    body_bytes: int = _is(262_144, "Largest size of a request.", ge=1024)
+    per_second: Positive = _is(50.0, "Average requests per second of one token.")
+    burst: AtLeastOne = _is(200, "Requests that one token may send in a burst.")
+    failures_per_minute: Positive = _is(30.0, "Wrong tokens per minute from one address.")
     session_hours: Positive = _is(12.0, "How long a login on the page lasts.")
     header_seconds: Positive = _is(10.0, "How long a request may take to send its headers.")
     body_seconds: Positive = _is(20.0, "How long a request may take to send its body.")
-    connections: AtLeastOne = _is(1000, "Connections open at the same time.")
-    queue_routes: AtLeastOne = _is(50, "Routes under way or waiting before callers get a 503.")
+    connections: AtLeastOne = _is(1000, "Open connections at the same time.")
+    queue_routes: AtLeastOne = _is(50, "Routes that run or wait before callers get a 503.")
     queue_events: AtLeastOne = _is(20_000, "Events waiting before writers get a 503.")
 
 
 class Rules(Section):
-    """Who may be asked, and when: what keeps it quiet."""
+    """Who may be asked, and when."""
 
     mode: Mode = _is(
         "shadow",
         "shadow: nobody is asked. approve: a person accepts first. automatic: people are asked at "
-        "once. It can be switched on the page; then the page counts until this setting changes.",
+        "once. A mode that is set on the page is valid until this setting changes.",
     )
-    people: AtLeastOne = _is(2, "At most this many people a question.")
-    least_confidence: NotNegative = _is(0.01, "Ask nobody if the best confidence is below.")
+    people: AtLeastOne = _is(2, "At most this many people per question.")
+    least_confidence: NotNegative = _is(0.01, "Ask nobody if no confidence reaches this value.")
     groups: Texts = _is((), "Ask only members of these groups; empty: everybody.")
-    least_answers: int = _is(3, "Ask only people who gave this many answers, or who declared.")
-    inactive_days: Positive = _is(180.0, "Never ask who has not answered for so long.")
+    least_answers: int = _is(3, "Ask only people who gave this many answers or declared topics.")
+    inactive_days: Positive = _is(180.0, "Do not ask people who have not answered for this long.")
     hours: Hours = _is("", "Working hours like 09:00-17:00, in each person's time zone.")
     weekdays: Weekdays = _is((), "Days to ask on, like mon, tue; empty: every day.")
-    time_zone: Zone = _is("UTC", "Of people who set none, of holidays, and of times on the page.")
+    time_zone: Zone = _is("UTC", "For people without one, holidays, and times on the page.")
     holidays: Days = _is((), "Days on which nobody is asked, like 2026-12-25.")
-    per_day: Count = _is(2, "Asks of one person in 24 hours.")
-    per_week: Count = _is(5, "Asks in seven days, for people who have not set a capacity.")
-    rest_hours: NotNegative = _is(4.0, "Leave people alone for so long after any ask.")
-    escalate_hours: NotNegative = _is(24.0, "Ask more people after so much silence; 0: never.")
-    escalations: Count = _is(1, "How often to do so for one question.")
-    escalate_people: Count = _is(1, "How many people more each time asks.")
-    escalate_groups: Texts = _is((), "Groups to ask then, besides groups; * for everybody.")
+    per_day: Count = _is(2, "At most this many asks of a person in 24 hours.")
+    per_week: Count = _is(5, "The same in seven days, for people without a capacity.")
+    rest_hours: NotNegative = _is(4.0, "Leave people alone for this long after an ask.")
+    escalate_hours: NotNegative = _is(
+        24.0, "Ask more people after this long without an answer; 0: never."
+    )
+    escalations: Count = _is(1, "How often to ask more people about one question.")
+    escalate_people: Count = _is(1, "How many people to add each time.")
+    escalate_groups: Texts = _is((), "Groups to ask then in addition to groups; * for everybody.")
     fallback: bool = _is(True, "If none of the best may be asked, ask the least recently asked.")
-    candidates: AtLeastOne = _is(20, "How many of the best are looked at and kept for the report.")
-    declared_bonus: float = _is(1.0, "Log-odds for people who declared a tag of the question.")
-    spread: NotNegative = _is(0.5, "Log-odds lost when the asks of a week double.")
+    candidates: AtLeastOne = _is(20, "How many of the best to consider, and keep for the report.")
+    declared_bonus: float = _is(1.0, "Log-odds added for people who declared a tag.")
+    spread: NotNegative = _is(0.5, "Log-odds subtracted when the asks of a week double.")
     stale_hours: Positive = _is(48.0, "Do not route questions that arrive later than this.")
-    expire_days: Positive = _is(14.0, "When a suggestion without an answer is closed.")
+    expire_days: Positive = _is(14.0, "Close a suggestion without an answer after this long.")
 
     @model_validator(mode="before")
     @classmethod
@@ -178,7 +174,7 @@ class Rules(Section):
         if "shadow" in values:
             text = str(values["shadow"]).lower()
             if text not in ("true", "false", "1", "0", "yes", "no"):
-                raise ValueError("policy.shadow is true or false")
+                raise ValueError("policy.shadow must be true or false")
             notice = "policy.shadow is now policy.mode; the old name will be removed in 0.4."
             warnings.warn(notice, DeprecationWarning, stacklevel=2)
             mode = "shadow" if text in ("true", "1", "yes") else "automatic"
@@ -195,22 +191,22 @@ class Rules(Section):
 class Retraining(Section):
     """When to train again."""
 
-    every_days: NotNegative = _is(0.0, "Retrain by itself so often; 0: only on request.")
+    every_days: NotNegative = _is(0.0, "Retrain regularly after this long; 0: only on request.")
     least_questions: int = _is(50, "Judge on at least this many questions since the last training.")
-    most_questions: int = _is(500, "Judge on at most this many, the last ones.")
+    most_questions: int = _is(500, "Judge on at most this many of the newest questions.")
 
 
 class Hooks(Section):
     """Incoming webhooks."""
 
     discourse_secret: str = _secret("", "Secret of the webhook in Discourse.")
-    discourse_instance: Url = _is("", "Its address, like https://forum.example.org; checked.")
+    discourse_instance: Url = _is("", "Address of the forum; webhooks of others are rejected.")
     discourse_categories: Texts = _is((), "Ids of the categories to read; empty: all.")
     discourse_wait_seconds: NotNegative = _is(
-        30.0, "How long to wait for the other half of a new topic (its tags or its text)."
+        30.0, "How long to wait for the other part of a new topic (its tags or its text)."
     )
     discourse_post_offset: int = _is(
-        10**9, "Added to numbers of posts, as the tutorial's import does; 0 if yours did not."
+        10**9, "Offset added to post ids, as in the import of the tutorial; 0 for none."
     )
     generic_secrets: Keys = _secret((), "whsec_… keys of signed events.")
     slack_secret: str = _secret("", "Signing secret of the Slack app.")
@@ -219,20 +215,20 @@ class Hooks(Section):
 
 
 class Delivery(Section):
-    """What goes out."""
+    """Outgoing messages."""
 
-    adapters: Adapters = _is((), "Which of webhook, discourse, slack and github to use.")
-    allow_private: Texts = _is((), "Hosts that may have private addresses.")
-    timeout_seconds: Positive = _is(10.0, "For one attempt.")
-    webhook_url: Url = _is("", "Where signed webhooks go.")
-    webhook_secrets: Keys = _secret((), "whsec_… keys to sign with; two while rotating.")
+    adapters: Adapters = _is((), "Adapters to use: webhook, discourse, slack, github.")
+    allow_private: Texts = _is((), "Hosts that may have a private address.")
+    timeout_seconds: Positive = _is(10.0, "Timeout of one attempt.")
+    webhook_url: Url = _is("", "Address to send signed webhooks to.")
+    webhook_secrets: Keys = _secret((), "whsec_… keys to sign with; two during a rotation.")
     discourse_url: Url = _is("", "Address of the forum.")
     discourse_key: str = _secret("", "API key.")
-    discourse_user: str = _is("system", "Who sends.")
+    discourse_user: str = _is("system", "User who sends.")
     discourse_how: Literal["message", "assign"] = _is(
         "message", "message (to the person) or assign (the topic)."
     )
-    slack_url: Url = _secret("", "Incoming webhook of the channel of moderators.")
+    slack_url: Url = _secret("", "Incoming webhook of the moderators' channel.")
     github_token: str = _secret("", "Token with access to issues and discussions.")
     github_url: Url = _is("https://api.github.com", "Address of GitHub's API.")
     github_how: Literal["comment", "assign"] = _is(
@@ -253,24 +249,12 @@ class Delivery(Section):
 
 
 class Logs(Section):
-    """What it writes to standard error: one JSON object a line, no personal data."""
+    """The log on standard error: one JSON object per line, without personal data."""
 
     level: Literal["debug", "info", "warning", "error"] = _is(
         "info", "debug, info, warning or error."
     )
     requests: bool = _is(True, "One line for each request.")
-
-
-@dataclass(frozen=True)
-class Item:
-    """A setting as documentation and pages show it."""
-
-    section: str
-    name: str
-    help: str
-    secret: bool
-    default: Any
-    value: Any
 
 
 class Settings(BaseSettings):
@@ -298,22 +282,27 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: Any, init_settings: Any, env_settings: Any, dotenv_settings: Any,
-        file_secret_settings: Any,
-    ) -> tuple[Any, ...]:  # fmt: skip
+        cls, settings_cls: Any, init_settings: Any, env_settings: Any, *_: Any, **__: Any
+    ) -> tuple[Any, ...]:
         """Rank the environment above the file, which is given to the constructor."""
         return env_settings, init_settings
 
     @classmethod
     def read(cls, file: str | os.PathLike[str] | None = None) -> Settings:
         """Return the settings of a TOML file and the environment."""
-        given = {} if file is None else _toml(Path(file))
+        try:
+            given = {} if file is None else tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"Cannot read {file}: {error.strerror}.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{file} is not TOML: {error}.") from error
         for name, values in given.items():
             if name not in cls.model_fields:
                 raise unknown_name(f"section in {file}", name, list(cls.model_fields))
             if not isinstance(values, dict):
                 raise InputError(f"{file}: [{name}] is a section, not a value.")
-        known = {f"{PREFIX}{section}_{name}".upper() for section, name, _ in _declared()}
+        default = cls.model_construct()
+        known = {f"{PREFIX}{section}_{name}".upper() for section, name, *_ in default.items()}
         known.add(f"{PREFIX}POLICY_SHADOW")  # until the next release
         for name in os.environ:
             if name.startswith(PREFIX) and name.upper() not in known:
@@ -332,50 +321,45 @@ class Settings(BaseSettings):
             raise _sentence(error, source, section) from None
         return self.model_copy(update={section: new})
 
-    def items(self) -> Iterator[Item]:
-        """Yield every setting."""
-        for section, name, about in _declared():
-            value = getattr(getattr(self, section), name)
-            secret = bool(about.json_schema_extra)
-            yield Item(section, name, about.description, secret, about.default, value)
+    def items(self) -> Iterator[tuple[str, str, FieldInfo, Any]]:
+        """Yield section, name, declaration and value of every setting."""
+        for section, values in self:
+            for name, about in type(values).model_fields.items():
+                yield section, name, about, getattr(values, name)
 
     def shown(self) -> dict[str, dict[str, Any]]:
         """Return plain values, with secrets hidden."""
         result: dict[str, dict[str, Any]] = {}
-        for item in self.items():
-            plain = list(item.value) if isinstance(item.value, tuple) else item.value
-            hidden = item.secret and item.value
-            result.setdefault(item.section, {})[item.name] = "(set)" if hidden else plain
+        for section, name, about, value in self.items():
+            plain = list(value) if isinstance(value, tuple) else value
+            result.setdefault(section, {})[name] = "(set)" if value and is_secret(about) else plain
         return result
 
 
-def _declared() -> Iterator[tuple[str, str, Any]]:
-    for section, about in Settings.model_fields.items():
-        kind: Any = about.annotation
-        for name, described in kind.model_fields.items():
-            yield section, name, described
+def as_text(value: object) -> str:
+    """Return the value of a setting as it would be typed; – for an empty one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "–"
+
+
+def is_secret(about: FieldInfo) -> bool:
+    """Return whether the value of a setting must not be shown."""
+    return bool(about.json_schema_extra)
 
 
 def _sentence(error: ValidationError, source: str, section: str = "") -> InputError:
-    """Return one sentence about the first thing wrong."""
+    """Return the first error as one sentence."""
     first = error.errors()[0]
     place = [part for part in (section, *map(str, first["loc"])) if part and not part.isdigit()]
-    known = {name: about for part, name, about in _declared() if part == place[0]}
+    kind: Any = Settings.model_fields[place[0]].annotation
+    known: dict[str, FieldInfo] = kind.model_fields
     if first["type"] == "extra_forbidden":
         return unknown_name(f"setting in {source}, [{place[0]}]", place[-1], list(known))
     said = first["msg"].removeprefix("Value error, ").rstrip(".")
     variable = f"{PREFIX}{'_'.join(place[:2])}".upper()
     where = variable if variable in os.environ else f"{source}: {'.'.join(place)}"
     about = known.get(place[-1])
-    shown = about is not None and not about.json_schema_extra and "not '" not in said
+    shown = about is not None and not is_secret(about) and "not '" not in said
     value = f", not {first['input']!r}" if shown else ""
     return InputError(f"{where}: {said[:1].lower()}{said[1:]}{value}.")
-
-
-def _toml(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is not TOML: {error}.") from error

@@ -21,11 +21,11 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
-MODERATORS = ("slack",)  # adapters that tell moderators; the others ask people
+MODERATORS = ("slack",)  # adapters that inform moderators; the others ask people
 
 
 class Suggester:
-    """Makes suggestions and carries out what moderators decide about them.
+    """Makes suggestions and carries out the decisions of moderators.
 
     Methods that need a ranking compute it before the transaction that stores it.
     """
@@ -37,9 +37,9 @@ class Suggester:
         engine.prepare = self.prepare
 
     def prepare(self, event: Event, advisor: Advisor) -> Work | None:
-        """Return the suggestion to store after an event, or None.
+        """Return a function that stores the suggestion for an event, or None.
 
-        `advisor` knows what was known before the event, so that a question does not match itself.
+        `advisor` is the one before the event, so that a question does not match itself.
         """
         oldest = self.engine.clock() - self.rules.stale_hours * HOUR_MS
         if isinstance(event, Asked) and event.at_ms > oldest:
@@ -50,7 +50,7 @@ class Suggester:
         return None
 
     def _renewal(self, event: Edited | Reopened, advisor: Advisor) -> Work | None:
-        """Route a question anew whose suggestion nobody has acted on, or which was withdrawn."""
+        """Route a question again if its suggestion is untouched, or was withdrawn."""
         with self.database.read() as connection:
             question = tables.find_one(connection, tables.questions, event.question)
             made = suggestions.rounds(connection, event.question)
@@ -76,15 +76,11 @@ class Suggester:
         return work
 
     def _values(self, advice: Advice) -> Row:
-        found, engine = advice.found, self.engine
-        people = [] if found.abstains else [asdict(person) for person in found.people]
-        return {
-            "model": advice.model, "people": people, "baseline": advice.baseline,
-            "ranking": advice.ranking, "decisions": [asdict(each) for each in advice.decisions],
-            "notes": list(found.notes), "abstains": found.abstains, "candidates": found.candidates,
-            "confidence": max((p.confidence for p in found.people), default=0.0),
-            "shadow": engine.shadow, "mode": engine.mode, "state": "proposed",
-            "changed_ms": self.engine.clock(),
+        confidence = max((person.confidence for person in advice.people), default=0.0)
+        values = asdict(replace(advice, people=()) if advice.abstains else advice)
+        return values | {
+            "confidence": confidence, "shadow": self.engine.shadow, "mode": self.engine.mode,
+            "state": "proposed", "changed_ms": self.engine.clock(),
         }  # fmt: skip
 
     def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> Asks:
@@ -94,7 +90,7 @@ class Suggester:
         return [] if made is None else self._put_forward(connection, made)
 
     def _put_forward(self, connection: Connection, suggestion: int) -> Asks:
-        """Ask the people, or the moderators, or nobody: as the mode says."""
+        """Ask the people, the moderators or nobody, depending on the mode."""
         found = suggestions.get_suggestion(connection, suggestion)
         if found is None or not found["people"]:
             return []
@@ -106,7 +102,7 @@ class Suggester:
     def _ask(
         self, connection: Connection, found: Row, people: Sequence[Row], kind: str = ""
     ) -> Asks:
-        """Ask people: note it, send messages unless in shadow mode, and set the alarm."""
+        """Ask people: record it, queue messages unless in shadow mode, and plan the escalation."""
         now, shadow, number = self.engine.clock(), self.engine.shadow, found["id"]
         kind = kind or ("escalation" if found["round"] else "suggestion")
         for person in people:
@@ -121,7 +117,7 @@ class Suggester:
         suggestions.change_suggestion(connection, number, **values)
         if not shadow:
             told = self.settings.deliver.adapters
-            if self.engine.mode == "approve":  # moderators know already
+            if self.engine.mode == "approve":  # moderators were told before
                 told = tuple(name for name in told if name not in MODERATORS)
             self._enqueue(connection, found, people, told, "created")
         return [(person["user"], now) for person in people]
@@ -147,7 +143,7 @@ class Suggester:
         }  # fmt: skip
         moment = datetime.fromtimestamp(self.engine.clock() / 1000, UTC).isoformat()
         for adapter in self.settings.deliver.adapters:
-            # Each site gets questions of its own; who does not say where one is from gets all.
+            # Discourse and GitHub get their own questions, and those of unknown origin.
             elsewhere = adapter in ("discourse", "github") and source not in (None, adapter)
             if adapter not in told or elsewhere:
                 continue
@@ -158,7 +154,7 @@ class Suggester:
                 outbox.enqueue(connection, found["id"], adapter, payload, self.engine.clock())
 
     def question_link(self, found: Row) -> str:
-        """Return where the question of a suggestion is on its site; empty if that is not known."""
+        """Return the link of a suggestion's question; empty if it is not known."""
         url = str(found["origin"].get("url") or "")
         if url:
             return url if url.startswith(("https://", "http://")) else ""
@@ -168,45 +164,43 @@ class Suggester:
         return f"{forum.rstrip('/')}/t/{found['question']}" if forum else ""
 
     def opt_out_link(self, person: int) -> str:
-        """Return the link for opting out without a login; empty without an address."""
+        """Return the link for opting out without a login; empty without a public address."""
         base = self.settings.server.public_url.rstrip("/")
         return f"{base}/opt-out/{person}/{self.opt_out_code(person)}" if base else ""
 
     def opt_out_code(self, person: int) -> str:
-        """Return the secret part of the link, which only the service can make."""
+        """Return the secret part of the opt-out link."""
         return self.engine.forgotten_people.digest(f"opt-out {person}")[:32]
 
     def escalate(self) -> None:
-        """Suggest more people where there was silence."""
-        t = tables.suggestions.c
+        """Suggest more people for questions that nobody answered in time.
+
+        They come from a wider group, and were not asked before.
+        """
+        t, policy = tables.suggestions.c, self.rules.policy()
+        if policy.groups and (wider := self.rules.escalate_groups):
+            policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
         due = (t.escalate_ms <= self.engine.clock()) & t.state.in_(suggestions.OPEN)
         with self.engine.lock:
             with self.database.read() as connection:
                 rows = connection.execute(select(t.id, t.question).where(due).limit(100)).all()
-            for row in rows:
-                self._escalate(row.id, row.question)
-
-    def _escalate(self, suggestion: int, question: int) -> None:
-        """Ask a wider group: more people, of more groups, none of those asked before."""
-        with self.database.read() as connection:
-            row = tables.find_one(connection, tables.questions, question)
-            earlier = suggestions.rounds(connection, question)
-        advice = None
-        if row is not None and row["closed_ms"] is None:
-            before = {person["user"] for made in earlier for person in made["people"]}
-            policy, wider = self.rules.policy(), self.rules.escalate_groups
-            if policy.groups and wider:
-                policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
-            top = self.rules.people + len(earlier) * self.rules.escalate_people
-            advice = self.engine.route(
-                _question(row), keep=True, skip=before, top=top, policy=policy
-            )
-        asked: Asks = []
-        with self.database.write(acting=True) as connection:
-            suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
-            if advice is not None:
-                asked = self._record(connection, question, advice, len(earlier))
-        self.engine.asks.record_all(asked)
+            for suggestion, question in rows:
+                with self.database.read() as connection:
+                    row = tables.find_one(connection, tables.questions, question)
+                    earlier = suggestions.rounds(connection, question)
+                advice = None
+                if row is not None and row["closed_ms"] is None:
+                    before = {person["user"] for made in earlier for person in made["people"]}
+                    top = self.rules.people + len(earlier) * self.rules.escalate_people
+                    advice = self.engine.route(
+                        _question(row), keep=True, skip=before, top=top, policy=policy
+                    )
+                asked: Asks = []
+                with self.database.write(acting=True) as connection:
+                    suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
+                    if advice is not None:
+                        asked = self._record(connection, question, advice, len(earlier))
+                self.engine.asks.record_all(asked)
 
     def expire(self) -> None:
         """Close suggestions that have been open too long."""
@@ -217,14 +211,14 @@ class Suggester:
             suggestions.end_suggestions(connection, old, "expired", self.engine.clock())
 
     def feedback(
-        self, suggestion: int, verdict: str, *, by: str, once: str = "", person: int | None = None,
+        self, suggestion: int, verdict: str, by: str, *, once: str = "", person: int | None = None,
         **more: Any,
     ) -> Row | None:  # fmt: skip
         """Carry out a decision; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
-        and *reassigned* asks somebody else. What has the same `once` as an earlier call changes
-        nothing. `more` are columns of the feedback.
+        and *reassigned* asks somebody else. A second call with the same `once` changes nothing.
+        `more` are columns of the feedback.
         """
         now, asked = self.engine.clock(), Asks()
         with self.engine.lock, self.database.write(acting=True) as connection:
@@ -249,7 +243,7 @@ class Suggester:
             elif verdict == "declined":
                 outbox.cancel(connection, found["question"])
                 if found["round"] < self.rules.escalations and self.rules.escalate_hours:
-                    # No need to wait for silence.
+                    # Ask others at once.
                     suggestions.change_suggestion(connection, suggestion, escalate_ms=now)
             elif verdict == "reassigned" and person is not None:
                 asked = self._reassign(connection, found, person)
@@ -258,10 +252,10 @@ class Suggester:
         return result
 
     def _accept(self, connection: Connection, found: Row) -> Asks:
-        """Ask the people of a suggestion, if nobody did."""
+        """Ask the people of a suggestion, unless they were asked."""
         if self.engine.shadow or found["sent_ms"] is not None:
             return []
-        refused = {person["user"]: self._why_not(person["user"]) for person in found["people"]}
+        refused = {p["user"]: self.engine.why_not(p["user"]) for p in found["people"]}
         people = [person for person in found["people"] if not refused[person["user"]]]
         if not people:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
@@ -273,17 +267,12 @@ class Suggester:
         outbox.cancel(connection, found["question"])
         if not self.engine.knows(person):
             raise InputError("The site does not know this person.")
-        why = self._why_not(person)
-        if why:
+        if why := self.engine.why_not(person):
             raise ProblemError(409, f"{self.name(person)} may not be asked now: {why}.")
         if found["answered_ms"] is not None:
             return []
         people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
         return self._ask(connection, found, people, "reassigned")
-
-    def _why_not(self, person: int) -> str:
-        no = self.engine.dispatcher().why_not(self.engine.directory[person], self.engine.clock())
-        return "" if no is None else no.text
 
     def name(self, user: int) -> str:
         """Return a person's display name."""
@@ -292,7 +281,7 @@ class Suggester:
         return self.engine.directory[user].handle or f"user {user}"
 
     def note_ask(self, person: int, kind: str, once: str = "") -> None:
-        """Record that a person was asked outside of the service; it counts like any other ask."""
+        """Record that a person was asked elsewhere, which counts like any other ask."""
         now = self.engine.clock()
         with self.database.write() as connection:
             if not tables.is_new(connection, once, now):
@@ -302,6 +291,6 @@ class Suggester:
 
 
 def _question(row: Row) -> Question:
-    """Return the question of a row, or of an event's values, for routing."""
+    """Return the question to rank for a row or the values of an event."""
     asker = NOBODY if row["asker"] is None else row["asker"]
     return Question(row["title"], row["body"], row["tags"], asker, id=row["id"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Text, or_, select, type_coerce
+from sqlalchemy import Connection, Text, func, or_, select, type_coerce
 
 from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph_qa.data.site import DAY_MS
@@ -15,7 +15,7 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Answered
 
 OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
-# Edges of confidence between which people are counted, to compare it with what happened.
+# Edges of the bins of confidence, for its calibration.
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 _ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body", "origin",
           "closed_ms")  # fmt: skip
@@ -23,25 +23,22 @@ _ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body"
 
 def add_suggestion(connection: Connection, **values: Any) -> int | None:
     """Insert a suggestion; return its id, None if this question has one of this round."""
-    number: int | None = db.add(connection, db.suggestions, **values, asked=len(values["people"]))
+    number: int | None = db.add(connection, db.suggestions, **values)
     if number is not None:
-        _note_quotes(connection, number, values["people"])
+        change_suggestion(connection, number, people=values["people"])
     return number
 
 
 def change_suggestion(connection: Connection, suggestion: int, **values: Any) -> None:
-    """Change columns of a suggestion."""
+    """Change columns of a suggestion, and note which questions it quotes."""
     if "people" in values:
-        values["asked"] = len(values["people"])
+        people = values["people"]
+        values["asked"] = len(people)
         db.remove(connection, db.quotes, db.quotes.c.suggestion == suggestion)
-        _note_quotes(connection, suggestion, values["people"])
+        quoted = {q for person in people for why in person["reasons"] for q in why["questions"]}
+        for question in sorted(quoted):
+            db.add(connection, db.quotes, question=question, suggestion=suggestion)
     db.change(connection, db.suggestions, suggestion, **values)
-
-
-def _note_quotes(connection: Connection, suggestion: int, people: Sequence[Row]) -> None:
-    quoted = {q for person in people for reason in person["reasons"] for q in reason["questions"]}
-    for question in sorted(quoted):
-        db.add(connection, db.quotes, question=question, suggestion=suggestion)
 
 
 def get_suggestion(connection: Connection, suggestion: int) -> Row | None:
@@ -80,12 +77,17 @@ def list_suggestions(
         newer = select(later.c.id).where(later.c.question == t.question, later.c.round > t.round)
         query = query.where(~newer.exists())
     if person is not None:
-        # Lists are JSON with one form, so that a person is found by what surrounds their id.
+        # The JSON of lists has one form, so this text occurs only where the person is listed.
         named = type_coerce(t.people, Text).contains(f'{{"user": {person},', autoescape=True)
         query = query.where(or_(named, t.outcome == person))
     rows = _select(connection, query)
     more = len(rows) > limit
     return rows[:limit], str(rows[limit - 1]["id"]) if more else ""
+
+
+def newest(connection: Connection) -> int:
+    """Return the id of the newest suggestion, 0 if there is none."""
+    return connection.execute(select(func.max(db.suggestions.c.id))).scalar() or 0
 
 
 def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int) -> int:
@@ -95,22 +97,17 @@ def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int)
 
 
 def resolve(connection: Connection, question: int, person: int | None, now_ms: int) -> None:
-    """Somebody answered: close the suggestions of a question, and note where that person stood."""
+    """Close the suggestions of a question that was answered, and record the place of the person."""
     for row in rounds(connection, question):
         if row["round"] == 0:
             _calibrate(connection, row, person)
         change_suggestion(
-            connection,
-            row["id"],
-            state="answered" if row["state"] in OPEN else row["state"],
-            changed_ms=now_ms,
-            escalate_ms=None,
-            outcome=person,
+            connection, row["id"], state="answered" if row["state"] in OPEN else row["state"],
+            changed_ms=now_ms, escalate_ms=None, outcome=person, resolved_ms=now_ms,
             place=_place([entry["person"] for entry in row["ranking"]], person),
             baseline_place=_place(row["baseline"], person),
             asked_answered=any(entry["user"] == person for entry in row["people"]),
-            resolved_ms=now_ms,
-        )
+        )  # fmt: skip
 
 
 def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
@@ -144,7 +141,7 @@ def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
 def outcomes(
     connection: Connection, first_day: int, end_day: int
 ) -> tuple[Float64Array, BoolArray]:
-    """Return the stated confidence of people suggested on some days, and whether they answered."""
+    """Return the stated confidence of people suggested on some days, and whether each answered."""
     t = db.calibration.c
     query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
     rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
@@ -155,7 +152,7 @@ def outcomes(
 
 
 def fill_reports(connection: Connection) -> None:
-    """Derive what reports count from suggestions of 0.2, which did not keep it."""
+    """Fill the columns for reports, which 0.2 did not have."""
     for row in db.find(connection, select(db.suggestions).order_by(db.suggestions.c.id)):
         values: Row = {"people": row["people"]}
         if row["resolved_ms"] is not None:
@@ -180,7 +177,7 @@ def add_answer(connection: Connection, answer: Answered, person: int | None) -> 
 
 
 def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
-    """Note the accepted answer; return who gave it, None if that is not known."""
+    """Record the accepted answer; return who gave it, None if that is not known."""
     row = db.find_one(connection, db.answers, answer)
     giver: int | None = None if row is None else row["person"]
     db.change(connection, db.questions, question, accepted_answer=answer, accepted_person=giver)

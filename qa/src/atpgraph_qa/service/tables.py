@@ -1,6 +1,6 @@
-"""The tables as queries see them, and the few statements on rows that everything else is made of.
+"""The tables for SQLAlchemy, and the few statements on rows that other modules use.
 
-The numbered SQL files of ``migrations/`` make the tables. Times are milliseconds since 1970.
+The numbered SQL files in ``migrations/`` create the tables. Times are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -9,74 +9,55 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    ClauseElement,
-    Column,
-    Connection,
-    Double,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    TypeDecorator,
-    bindparam,
-    delete,
-    select,
-    update,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 Row = dict[str, Any]
 
 
-class Json(TypeDecorator[Any]):
-    """Lists and objects, stored as text in one form, so that the database can look for parts."""
+class Json(sa.TypeDecorator[Any]):
+    """Lists and objects, stored as text in one form, so that the database can search for parts."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """Return the text; what is text already comes from a backup of 0.2."""
+        """Return the text; a value that is text already comes from a backup of 0.2."""
         return value if value is None or isinstance(value, str) else json.dumps(value)
 
     def process_result_value(self, value: Any, dialect: Any) -> Any:
-        """Return what the text means."""
+        """Return the list or object."""
         return None if value is None else json.loads(value)
 
 
-class Who(TypeDecorator[int]):
-    """Somebody, who goes from here when they are forgotten."""
-
-    impl = BigInteger
-    cache_ok = True
+class Who(sa.BigInteger):
+    """A user id, which is removed when the person is forgotten."""
 
 
-class Words(TypeDecorator[str]):
-    """What people wrote, which may mention somebody."""
-
-    impl = Text
-    cache_ok = True
+class Words(sa.Text):
+    """Text that people wrote, which may mention somebody."""
 
 
 class JsonWords(Json):
-    """What people wrote, within lists and objects."""
+    """Text that people wrote, within lists and objects."""
 
     cache_ok = True
 
 
-_KINDS: dict[type, Any] = {int: BigInteger, str: Text, bool: Boolean, float: Double, list: Json}
+_KINDS: dict[type, Any] = {
+    int: sa.BigInteger, str: sa.Text, bool: sa.Boolean, float: sa.Double, list: Json
+}  # fmt: skip
 
 
 def _table(name: str, keys: tuple[str, ...] = ("id",), /, **columns: type) -> Table:
     made = [
-        Column(column, _KINDS.get(kind, kind)(), primary_key=column in keys)
+        sa.Column(column, _KINDS.get(kind, kind)(), primary_key=column in keys)
         for column, kind in columns.items()
     ]
     if columns[keys[0]] is int:  # SQLite numbers rows by itself only where the key is an INTEGER
-        made[0].type = BigInteger().with_variant(Integer, "sqlite")
+        made[0].type = sa.BigInteger().with_variant(sa.Integer, "sqlite")
     return Table(name, METADATA, *made)
 
 
@@ -140,7 +121,7 @@ def find(connection: Connection, query: Any) -> list[Row]:
 
 def _where(table: Table, which: Any) -> Any:
     """Return a condition; a plain value is the key of a row."""
-    return which if isinstance(which, ClauseElement) else next(iter(table.primary_key)) == which
+    return which if isinstance(which, sa.ClauseElement) else next(iter(table.primary_key)) == which
 
 
 def find_one(connection: Connection, table: Table, which: Any) -> Row | None:
@@ -150,7 +131,7 @@ def find_one(connection: Connection, table: Table, which: Any) -> Row | None:
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that knows ON CONFLICT, which both databases write in their own way."""
+    """Return an INSERT with the database's own form of ON CONFLICT."""
     return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
 
 
@@ -170,17 +151,17 @@ def save(connection: Connection, table: Table, **values: Any) -> None:
 
 def change(connection: Connection, table: Table, which: Any, **values: Any) -> int:
     """Set values in some rows (`which` is a condition or a key); return how many."""
-    if not values:  # an UPDATE of nothing is no SQL
+    if not values:  # UPDATE without columns is not valid SQL
         return 0
-    made = update(table).where(_where(table, which)).values(**values)
+    made = sa.update(table).where(_where(table, which)).values(**values)
     return int(connection.execute(made).rowcount)
 
 
 def change_each(connection: Connection, table: Table, rows: Sequence[Row], *names: str) -> int:
     """Update these columns in many rows, each with its own values; return the number of rows."""
     key = next(iter(table.primary_key))
-    made = update(table).where(key == bindparam("_key"))
-    made = made.values({name: bindparam(f"_{name}") for name in names})
+    made = sa.update(table).where(key == sa.bindparam("_key"))
+    made = made.values({name: sa.bindparam(f"_{name}") for name in names})
     values = [{"_key": r[key.name], **{f"_{name}": r[name] for name in names}} for r in rows]
     if values:
         connection.execute(made, values)
@@ -189,31 +170,31 @@ def change_each(connection: Connection, table: Table, rows: Sequence[Row], *name
 
 def remove(connection: Connection, table: Table, which: Any) -> int:
     """Delete some rows (`which` is a condition or a key); return how many."""
-    return int(connection.execute(delete(table).where(_where(table, which))).rowcount)
+    return int(connection.execute(sa.delete(table).where(_where(table, which))).rowcount)
 
 
 def is_new(connection: Connection, digest: str, now_ms: int, keep: bool = False) -> bool:
-    """Return whether a request with a digest did not come before; one without is new.
+    """Return whether no request with this digest came before; an empty digest is always new.
 
-    That it came is remembered for a day, or with `keep` for ever.
+    The digest is remembered for a day, or with `keep` forever.
     """
     values = {"digest": digest, "at_ms": now_ms, "keep": keep}
     return not digest or add(connection, seen, **values) is not None
 
 
 def get_meta(connection: Connection, name: str, default: str = "") -> str:
-    """Return a value of the table of small things."""
+    """Return a value of the table ``meta``."""
     row = find_one(connection, meta, name)
     return default if row is None else str(row["value"])
 
 
 def put_meta(connection: Connection, name: str, value: object) -> None:
-    """Set a value of the table of small things."""
+    """Set a value of the table ``meta``."""
     save(connection, meta, name=name, value=str(value))
 
 
 def note(
     connection: Connection, now_ms: int, who: str, what: str, person: int | None = None
 ) -> None:
-    """Append to the audit log; `person` is whom it is about, so that it goes with them."""
+    """Append to the audit log; `person` is removed from the entry when they are forgotten."""
     add(connection, audit, at_ms=now_ms, who=who, what=what, person=person)

@@ -1,25 +1,33 @@
-"""Tokens and logins: random, stored as digests, with scopes."""
+"""Tokens and sessions: random, with scopes; only digests are stored. Rate limits of callers."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
-from collections.abc import Iterable
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service.tables import Row, add, change, find, remove, sessions, tokens
+from atpgraph_qa.advisor.policies import HOUR_MS
+from atpgraph_qa.service.database import Database, DatabaseGoneError
+from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.settings import Limits
+from atpgraph_qa.service.tables import Row, add, change, find, note, remove, sessions, tokens
 
+_KNOWN_S = 30.0  # how long a token is cached
 SCOPES = ("read", "route", "write", "admin")
-HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
 class Token:
-    """Who calls, and what they may do; `csrf` is for logins on the page."""
+    """A caller and their scopes; `csrf` protects forms of a session."""
 
     id: int
     name: str
@@ -31,7 +39,7 @@ class Token:
         return scope in self.scopes or "admin" in self.scopes
 
     def digest(self, call: str, key: str) -> str:
-        """Return what stands for a key that this token sent with a call; empty for none."""
+        """Return the digest of a key that this token sent with a call; empty for no key."""
         return digest(f"{self.id} {call} {key}") if key else ""
 
     def __str__(self) -> str:
@@ -42,12 +50,12 @@ GUEST = Token(0, "", frozenset())  # nobody is logged in
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a token: enough to know it again, not enough to use it."""
+    """Return what is stored of a token, which is enough to recognize it but not to use it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def check_scopes(scopes: Iterable[str]) -> list[str]:
-    """Return the scopes in order, or raise one sentence."""
+    """Return the scopes in order, or raise an error if one is unknown."""
     given = set(scopes)
     if not given or not given <= set(SCOPES):
         raise InputError(f"Scopes are some of {', '.join(SCOPES)}.")
@@ -55,12 +63,15 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
 
 
 def create_token(
-    connection: Connection, name: str, scopes: Iterable[str], now_ms: int
+    connection: Connection, name: str, scopes: Iterable[str], now_ms: int, who: str = ""
 ) -> tuple[int, str]:
-    """Make a token; return its id, and the token itself, which is not kept."""
+    """Make a token; return its id, and the token itself, which is not stored."""
     secret, wanted = f"atp_{secrets.token_urlsafe(32)}", " ".join(check_scopes(scopes))
     values = {"name": name, "digest": digest(secret), "scopes": wanted, "created_ms": now_ms}
-    return add(connection, tokens, **values), secret
+    number = add(connection, tokens, **values)
+    if who:
+        note(connection, now_ms, who, f"made token {number}")
+    return number, secret
 
 
 def find_token(connection: Connection, secret: str) -> Token | None:
@@ -69,7 +80,7 @@ def find_token(connection: Connection, secret: str) -> Token | None:
 
 
 def touch_token(connection: Connection, token: int, now_ms: int) -> None:
-    """Remember that a token was used, to the hour: more would be a record of habits."""
+    """Record the hour in which a token was used; minutes would tell about people's habits."""
     hour = now_ms // HOUR_MS * HOUR_MS
     which = (tokens.c.id == token) & (func.coalesce(tokens.c.used_ms, 0) < hour)
     change(connection, tokens, which, used_ms=hour)
@@ -82,15 +93,17 @@ def list_tokens(connection: Connection) -> list[Row]:
     return find(connection, query.order_by(t.id))
 
 
-def revoke_token(connection: Connection, token: int, now_ms: int) -> bool:
-    """Make a token and its logins useless; return False if there is none."""
+def revoke_token(connection: Connection, token: int, now_ms: int, who: str) -> None:
+    """Revoke a token and its sessions."""
     remove(connection, sessions, sessions.c.token == token)
     which = (tokens.c.id == token) & tokens.c.revoked_ms.is_(None)
-    return bool(change(connection, tokens, which, revoked_ms=now_ms))
+    if not change(connection, tokens, which, revoked_ms=now_ms):
+        raise ProblemError(404, f"There is no token {token}.")
+    note(connection, now_ms, who, f"revoked token {token}")
 
 
 def create_session(connection: Connection, token: int, expires_ms: int, now_ms: int) -> str:
-    """Log in; return what the cookie holds."""
+    """Log in; return the content of the cookie."""
     secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
     remove(connection, sessions, sessions.c.expires_ms < now_ms)
     values = {"digest": digest(secret), "token": token, "csrf": csrf, "expires_ms": expires_ms}
@@ -99,7 +112,7 @@ def create_session(connection: Connection, token: int, expires_ms: int, now_ms: 
 
 
 def find_session(connection: Connection, secret: str, now_ms: int) -> Token:
-    """Return who is logged in, or the guest."""
+    """Return the token of whoever is logged in, or the guest."""
     query = select(tokens, sessions.c.csrf).join(sessions, sessions.c.token == tokens.c.id)
     mine = (sessions.c.digest == digest(secret)) & (sessions.c.expires_ms > now_ms)
     return _token(connection, query.where(mine)) or GUEST
@@ -109,3 +122,79 @@ def _token(connection: Connection, query: Any) -> Token | None:
     for row in find(connection, query.where(tokens.c.revoked_ms.is_(None))):
         return Token(row["id"], row["name"], frozenset(row["scopes"].split()), row.get("csrf", ""))
     return None
+
+
+class Buckets:
+    """A rate limiter: a bucket for each caller, refilled at a rate.
+
+    Examples
+    --------
+    >>> now = iter([0.0, 0.0, 0.0, 2.0])
+    >>> buckets = Buckets(rate=0.5, burst=2, clock=lambda: next(now))
+    >>> [buckets.take("a") for _ in range(4)]
+    [0, 0, 2, 0]
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.rate, self.burst, self.clock, self.most = rate, burst, clock, 10_000
+        self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, caller: Hashable) -> int:
+        """Return 0 if the caller may continue, else the seconds to wait."""
+        with self._lock:
+            now = self.clock()
+            level, then = self._held.pop(caller, (self.burst, now))
+            level = min(self.burst, level + (now - then) * self.rate)
+            self._held[caller] = (level - 1 if level >= 1 else level), now
+            if len(self._held) > self.most:
+                self._held.popitem(last=False)
+            return 0 if level >= 1 else max(1, math.ceil((1 - level) / self.rate))
+
+    def check(self, caller: Hashable) -> None:
+        """Raise a problem if the caller is over the limit."""
+        if wait := self.take(caller):
+            raise ProblemError(429, f"Try again in {wait} s.", wait=wait)
+
+
+class Authenticator:
+    """Checks tokens and limits the rate of callers."""
+
+    def __init__(self, database: Database, limits: Limits, clock: Callable[[], int]) -> None:
+        self.database, self.clock = database, clock
+        self.rates = Buckets(limits.per_second, limits.burst)
+        self.failures = Buckets(limits.failures_per_minute / 60, limits.failures_per_minute)
+        self._known: dict[str, tuple[Token, float]] = {}
+
+    def known(self, secret: str) -> Token | None:
+        """Return the token of a secret that was looked up a moment ago."""
+        known = self._known.get(digest(secret))
+        return known[0] if known is not None and time.monotonic() < known[1] else None
+
+    def look_up(self, secret: str, client: str) -> Token:
+        """Return the token of a secret, or raise a problem. A wrong one costs no write."""
+        key = digest(secret)
+        try:
+            with self.database.read() as connection:
+                found = find_token(connection, secret)
+            if found is not None:
+                with self.database.write() as connection:
+                    touch_token(connection, found.id, self.clock())
+        except DatabaseGoneError:
+            # Callers that were known go on routing meanwhile; a revoked token is not among them.
+            if key not in self._known:
+                raise
+            return self._known[key][0]
+        if found is None:
+            self.failures.check(client)
+            raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
+        if len(self._known) > 10_000:
+            self._known.clear()
+        self._known[key] = found, time.monotonic() + _KNOWN_S
+        return found
+
+    def forget(self) -> None:
+        """Clear the cached tokens, because one was revoked."""
+        self._known.clear()

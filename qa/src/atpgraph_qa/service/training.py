@@ -1,9 +1,9 @@
-"""Train again in a separate process, and judge the result before using it.
+"""Train in a separate process, and judge the new weights before using them.
 
-The child opens the last snapshot, learns new weights from what was known before the questions it
-will be judged on, ranks these questions with the new and with the old weights, and prints its
-verdict. The questions are those asked since the old weights were learned, so that neither has seen
-them. The weights that were judged are the ones that take effect.
+The child loads the last snapshot and holds back the questions asked since the old weights were
+learned, so that neither old nor new weights have seen them. It learns new weights from what was
+known before, ranks the questions with both, and prints its verdict. The weights that were judged
+are the ones that are used.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import IO
 
 import numpy as np
 
-from atpgraph.errors import InputError
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.service.engine import CALIBRATED, Engine
 from atpgraph_qa.service.maintenance import Snapshots
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row, add, get_meta, models, put_meta
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, active_users
@@ -33,12 +33,12 @@ LOG = logging.getLogger("atpgraph.serve")
 
 
 class Trainer:
-    """Starts the child, waits for it, and swaps its weights in if they are not worse."""
+    """Starts the child, waits for it, and uses its weights if they are not worse."""
 
     def __init__(self, engine: Engine, snapshots: Snapshots) -> None:
         self.engine, self.snapshots = engine, snapshots
         self.child: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] | None = None
+        self._said: IO[bytes]
         self.last: Row = {}
         with engine.database.write() as connection:
             first = {"trained_ms": engine.current().history.last_ms, "retrained_ms": engine.clock()}
@@ -54,7 +54,7 @@ class Trainer:
     def start(self) -> None:
         """Start training on the current history."""
         if self.running:
-            raise InputError("The service is training already.")
+            raise ProblemError(409, "The service is training already.", wait=60)
         path = self.snapshots.write()
         with self.engine.database.write(acting=True) as connection:
             since = get_meta(connection, "trained_ms")
@@ -62,15 +62,15 @@ class Trainer:
         rules = self.engine.settings.retrain
         arguments = [path, since, rules.least_questions, rules.most_questions]
         command = [sys.executable, "-m", "atpgraph_qa.service.training", *map(str, arguments)]
-        # A file without a name: what is learned from people is not left behind, nor for others.
+        # A file without a name: weights learned from people are not left behind or readable.
         self._said, quiet = tempfile.TemporaryFile(), subprocess.DEVNULL  # noqa: SIM115
         self.child = subprocess.Popen(command, stdin=quiet, stdout=self._said, stderr=quiet)
         LOG.info("retraining", extra={"facts": {"pid": self.child.pid}})
 
     def tend(self) -> None:
-        """Look after the child, and start one when it is time."""
+        """Use what a finished child found, and start a child when it is time."""
         if self.child is not None and self.child.poll() is not None:
-            self._finish(self.child.returncode)
+            self.wait(0)
         every = self.engine.settings.retrain.every_days
         if every and not self.running:
             with self.engine.database.read() as connection:
@@ -79,58 +79,50 @@ class Trainer:
                 self.start()
 
     def wait(self, timeout: float) -> None:
-        """Wait for the child and act on what it found."""
+        """Wait for the child and use what it found."""
         if self.child is not None:
-            self._finish(self.child.wait(timeout))
+            code = self.child.wait(timeout)
+            with self._said as said:
+                said.seek(0)
+                found = json.load(said) if code == 0 else {}
+            self.child = None
+            self.take(found)
 
     def stop(self) -> None:
         """End the child; what it learned is lost."""
-        if self.child is not None and self._said is not None:
+        if self.child is not None:
             self.child.kill()
             self.child.wait()
             self._said.close()
 
-    def _finish(self, code: int) -> None:
-        assert self._said is not None
-        with self._said as said:
-            said.seek(0)
-            found = json.load(said) if code == 0 else {}
-        self.child = self._said = None
-        self.take(found)
-
     def take(self, found: Row) -> None:
         """Record what a child found, and use its weights if they are not worse."""
-        state, now = found.pop("verdict", "failed"), self.engine.clock()
-        name = f"retrained-{now}"
+        engine, now = self.engine, self.engine.clock()
+        state, name = found.get("verdict", "failed"), f"retrained-{now}"
         if state == "better":
-            self._swap(found, name)
-            state = "in use"
-        judged: Row = {
-            key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found
-        }
+            weights, state = Router.from_json(found["router"]), "in use"
+            with self.snapshots.writing, engine.lock:
+                engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
+                engine.model = name
+                with engine.database.write(acting=True) as connection:
+                    put_meta(connection, "trained_ms", found["cut_ms"])
+                    put_meta(connection, CALIBRATED, now // DAY_MS + 1)
+                self.snapshots.write()
+        wanted = ("questions", "old_mrr", "new_mrr")
+        judged: Row = {key: found[key] for key in wanted if key in found}
         self.last = {"name": name, "state": state, **judged}
-        with self.engine.database.write(acting=True) as connection:
+        with engine.database.write(acting=True) as connection:
             add(connection, models, name=name, created_ms=now, state=state, judged=judged)
         LOG.info("retrained", extra={"facts": self.last})
 
-    def _swap(self, found: Row, name: str) -> None:
-        weights, engine = Router.from_json(found["router"]), self.engine
-        with self.snapshots.writing, engine.lock:
-            engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
-            engine.model = name
-            with engine.database.write(acting=True) as connection:
-                put_meta(connection, "trained_ms", found["cut_ms"])
-                put_meta(connection, CALIBRATED, engine.clock() // DAY_MS + 1)
-            self.snapshots.write()
-
 
 def with_weights(advisor: Advisor, weights: Router) -> Advisor:
-    """Return the advisor with other weights."""
+    """Return the advisor with other weights; readers call this, too."""
     return replace(advisor, router=weights)
 
 
 def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
-    """Return new weights, and how they and the old ones rank the last questions."""
+    """Return new weights, and the MRR of them and of the old ones on the last questions."""
     history = advisor.history
     resolved = np.flatnonzero(history.best_answer >= 0)
     owner = history.answers.owner[history.best_answer[resolved]]
@@ -157,11 +149,10 @@ def _mrr(router: Router, past: History, questions: Int64Array, full: History) ->
     for position in questions.tolist():
         query = Query.again(full.records, position, past)
         people = active_users(query)
-        right = full.records.ids(full.answers.owner[full.best_answer[position]])
+        right = people == full.records.ids(full.answers.owner[full.best_answer[position]])
         scores = router.score(query, people)
-        there = np.flatnonzero(people == right)
-        if len(there):
-            total += 1.0 / (1 + int((scores > scores[there[0]]).sum()))
+        if right.any():
+            total += 1.0 / (1 + int((scores > scores[right]).sum()))
     return total / len(questions)
 
 

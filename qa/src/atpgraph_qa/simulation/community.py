@@ -156,7 +156,7 @@ def _moment(offset: Float64Array) -> Int64Array:
 
 
 def _people(rng: np.random.Generator, n: int, n_topics: int, span: float) -> _People:
-    """Everybody cares about one to three topics and knows them better than the others."""
+    """Draw people who care about one to three topics and know these better than others."""
     cares = np.minimum(rng.integers(1, 4, size=n), n_topics)
     order = np.argsort(rng.random((n, n_topics)), axis=1)
     rank = np.argsort(order, axis=1)
@@ -172,7 +172,7 @@ def _people(rng: np.random.Generator, n: int, n_topics: int, span: float) -> _Pe
 
 
 def _ask(rng: np.random.Generator, n: int, people: _People, span: float) -> _Asked:
-    """Draw questions by time, each a little harder than its asker can answer."""
+    """Draw questions in order of time, each a little harder than its asker can answer."""
     expertise, interest, registered = people
     n_users, n_topics = int(expertise.shape[0]), int(expertise.shape[1])
     eager = rng.lognormal(0.0, 1.0, n_users)
@@ -247,7 +247,7 @@ def mean_room(difficulty: float) -> float:
 
 
 def _repeated(people: Int64Array) -> BoolArray:
-    """True where a person stands further left in the row as well."""
+    """Return True where a person also occurs further left in the row."""
     place = np.argsort(people, axis=1, kind="stable")
     ordered = np.take_along_axis(people, place, axis=1)
     again = np.zeros(people.shape, dtype=np.bool_)

@@ -95,7 +95,7 @@ def _topic(name: str, variant: int) -> Topic:
 
 
 class _Draws:
-    """Choices made with a row of uniform numbers; what is early in a list is a little commoner."""
+    """Choices by a row of uniform numbers; early items of a list are slightly more common."""
 
     def __init__(self, uniform: Sequence[float]) -> None:
         self._uniform = iter(uniform)

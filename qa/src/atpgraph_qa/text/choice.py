@@ -143,7 +143,7 @@ def _best(n_texts: int) -> str:
     return STATIC if all(file.is_known() for file in _STATIC) else BM25
 
 
-def own_model(folder: Path, name: str | None = None) -> TextModel:
+def own_model(folder: Path) -> TextModel:
     """Return the model in a folder: a tokenizer and one ONNX file, here or in ``onnx``."""
     if not folder.is_dir():
         raise InputError(
@@ -156,7 +156,7 @@ def own_model(folder: Path, name: str | None = None) -> TextModel:
         raise InputError(f"{folder} has {len(plain)} ONNX files; a text model has one.")
     if not (folder / TOKENIZER).is_file():
         raise InputError(f"{folder} has no {TOKENIZER}; a text model comes with one.")
-    return OnnxText(plain[0], folder / TOKENIZER, name or folder.resolve().name)
+    return OnnxText(plain[0], folder / TOKENIZER, folder.resolve().name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +164,8 @@ class Axes:
     """A center and directions that vectors are projected on, fewer than their components and the
     same on every site.
 
-    Questions differ mostly along a few directions. Those of ``static`` and ``dense`` are principal
-    components of the titles of one large site, before the split of its evaluation
+    Questions differ mostly along a few directions. The axes of ``static`` and ``dense`` are
+    principal components of the titles of one large site, before the split of its evaluation
     (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on one site
     means the same on another; and a fraction of the numbers is read for every question.
     """

@@ -67,7 +67,7 @@ class TextModel(ABC):
         Only texts of equal length share a batch: without padding, a vector is the same whatever
         else is asked for.
         """
-        # Half a surrogate pair, which a broken argument or JSON may hold, is no character.
+        # A lone surrogate, from a broken argument or JSON, cannot be encoded: replace it.
         tokens = self.tokens([text.encode("utf-8", "replace").decode() for text in texts])
         lengths = np.array([len(each) for each in tokens], dtype=np.int64)
         vectors = np.zeros((len(texts), self.size), dtype=np.float32)
@@ -122,7 +122,7 @@ class StaticText(TextModel):
         return int(self._table.shape[1])
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        # No marks of beginning and end, which say nothing.
+        # Without tokens for beginning and end, which say nothing.
         encoded = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         last = len(self._table) - 1
         return [[min(number, last) for number in each.ids] for each in encoded]
@@ -178,7 +178,7 @@ class OnnxText(TextModel):
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self._tokenizer.encode_batch(list(texts))
-        # Marks of beginning and end alone are no text.
+        # A blank text has only the tokens for beginning and end.
         return [each.ids if text.strip() else [] for text, each in zip(texts, encoded, strict=True)]
 
     def pooled(self, tokens: Sequence[Sequence[int]]) -> Float32Array:

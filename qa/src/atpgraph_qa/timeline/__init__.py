@@ -1,1 +1,1 @@
-"""What happened on a site and when it became known: tables, a moment in them, a question asked."""
+"""The history of a site: tables of events, a moment in them, and a question asked then."""

@@ -42,7 +42,7 @@ def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """English plurals without their s; nothing finer, so that other languages suffer little."""
+    """Strip the s of English plurals; anything finer would do harm in other languages."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
@@ -67,20 +67,13 @@ class Tail(NamedTuple):
 class Corpus:
     """How often each word occurs in each question.
 
-    Attributes
-    ----------
-    vocabulary : dict
-        Number of every word.
-    counts : sparse matrix in compressed columns
-        Questions × words; the rows in a column ascend, so a column's prefix is its past.
-    late : Tail or None
-        Later questions; only :meth:`query`, :meth:`bm25` and :meth:`worth` know of them, and
-        :meth:`settled` gives a corpus that has them in `counts`.
+    Only :meth:`query`, :meth:`bm25` and :meth:`worth` know of the questions in `late`;
+    :meth:`settled` gives a corpus that has them in `counts`.
     """
 
-    vocabulary: dict[str, int]
-    counts: Any
-    late: Tail | None = None
+    vocabulary: dict[str, int]  # number of every word
+    counts: Any  # questions × words, compressed columns; rows ascend: a prefix is the past
+    late: Tail | None = None  # later questions
 
     @classmethod
     def of(
@@ -126,7 +119,7 @@ class Corpus:
         return Corpus(vocabulary, self.counts, made)
 
     def settled(self) -> Corpus:
-        """Return the same with the words of all questions in `counts`."""
+        """Return an equal corpus with the words of all questions in `counts`."""
         if self.late is None:
             return self
         from scipy.sparse import csc_matrix, csr_matrix, vstack
@@ -210,7 +203,7 @@ class Corpus:
         return scores
 
     def weights(self, present: BoolArray, mean_length: float) -> Float32Array:
-        """Return what every count adds to BM25, less the rarity of its word."""
+        """Return the BM25 weight of every count, without the rarity of its word."""
         table = self.counts
         norm = np.full(table.shape[0], np.inf, dtype=np.float32)  # later ones match nothing
         here = self._norm(present[: table.shape[0]], mean_length)
@@ -225,7 +218,7 @@ class Corpus:
         return norm
 
     def worth(self, terms: Terms, present: BoolArray) -> Float64Array:
-        """Return what a match of each term is worth: its weight times its rarity.
+        """Return the value of a match of each term: its weight times its rarity.
 
         Their sum is about the BM25 score of a question of mean length with the very same words.
         """
@@ -302,7 +295,7 @@ def add_matches(
             last -= 1
         factor = factors[term]
         for at in range(np.uint64(first), np.uint64(last)):
-            # Without a sign there is no counting from the end, which takes as long as the rest.
+            # Unsigned: for signed indices Numba handles negative ones, which doubles the time.
             scores[np.uint32(rows[at])] += factor * weights[at]
     for row in range(n_rows, len(scores)):
         term = 0
@@ -318,5 +311,5 @@ def add_matches(
 
 @kernel
 def damped(count: np.float32, norm: np.float32) -> np.float32:
-    """Return what a count adds to BM25 in a question whose length gives `norm`."""
+    """Return the BM25 contribution of a count in a question whose length gives `norm`."""
     return count * np.float32(_K1 + 1.0) / (count + norm)

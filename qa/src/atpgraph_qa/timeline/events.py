@@ -111,7 +111,7 @@ def _check(event: Event, *numbers: str) -> None:
 
 @dataclass(frozen=True)
 class Newcomer:
-    """Somebody new: what they say they know about, or their first answers.
+    """A newcomer: the topics they declare, or their first answers.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What was known of a site at a moment: the only thing a routing method gets to see."""
+"""The data of a site as of a moment; a routing method sees nothing else."""
 
 from __future__ import annotations
 
@@ -30,20 +30,11 @@ class History:
     """A site as it was known just before a moment: a prefix of each table of its records.
 
     Users are codes, positions in `users`; per-user arrays have one entry for each of them.
-
-    Attributes
-    ----------
-    records : Records
-        Everything, later events included: not for ranking.
-    now : int
-        The moment; by default the end of time.
-    carried : Counts or None
-        Sums over all answers, where they were carried on from an earlier history.
     """
 
-    records: Records
-    now: int = FOREVER
-    carried: Counts | None = field(default=None, repr=False)
+    records: Records  # everything, later events included: not for ranking
+    now: int = FOREVER  # the moment; by default the end of time
+    carried: Counts | None = field(default=None, repr=False)  # from an earlier history
 
     def __repr__(self) -> str:
         return f"History(questions={self.n_questions}, answers={self.n_answers})"
@@ -66,7 +57,7 @@ class History:
         return replace(made, carried=self.counts.until(made))
 
     def without(self, positions: npt.ArrayLike) -> History:
-        """Return the same, but for these questions and what belongs to them."""
+        """Return the history without these questions and what belongs to them."""
         return History(self.records.without(positions), self.now)
 
     @cached_property
@@ -133,7 +124,7 @@ class History:
 
     @cached_property
     def week_ms(self) -> int:
-        """The start of the week as of which people are counted; the end of time stays."""
+        """The start of the week for which people are counted, or FOREVER."""
         return self.now if self.now == FOREVER else min(monday(self.now), self.now)
 
     @cached_property
@@ -183,6 +174,13 @@ class History:
     def last_answer_ms(self) -> Int64Array:
         """When every user last answered, 0 for never."""
         return self.counts.last_answer_ms
+
+    @property
+    def posted(self) -> BoolArray:
+        """For every user, whether they have asked or answered so far."""
+        found = self.n_given > 0
+        found[self.questions.asker[self.questions.asker >= 0]] = True
+        return found
 
     @cached_property
     def answer_votes(self) -> Float64Array:

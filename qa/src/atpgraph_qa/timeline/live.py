@@ -45,7 +45,7 @@ class Observed(NamedTuple):
 
 
 def observe(history: History, events: Iterable[Event]) -> Observed:
-    """Return the history with some events more; the one given stays as it is."""
+    """Return the history with some more events; the given history does not change."""
     ignored: list[tuple[Event, str]] = []
     for part in _parts(events):
         if isinstance(part, Forgotten):
@@ -62,7 +62,7 @@ def observe(history: History, events: Iterable[Event]) -> Observed:
 
 
 def _parts(events: Iterable[Event]) -> list[Any]:
-    """Return events by date, cut where somebody is forgotten, which has no date."""
+    """Return events by date, split wherever somebody is forgotten, since that has no date."""
     parts: list[Any] = [[]]
     for event in events:
         if isinstance(event, Forgotten):
@@ -158,7 +158,7 @@ class _Batch:
         return int(hit[0]) if len(hit) else NOBODY
 
     def history(self) -> History:
-        """Return the history with what was taken in."""
+        """Return the history with the events added so far."""
         before = self.before
         if self.replaced:
             kept = ~np.isin(self.records.acceptances.answer, self.replaced)
@@ -223,7 +223,7 @@ def _with_names(index: dict[str, int], names: Iterable[str]) -> dict[str, int]:
 
 
 def _tags(old: QuestionTags, index: dict[str, int], added: Sequence[Sequence[str]]) -> QuestionTags:
-    """Return tags with those of new questions."""
+    """Return the tags, including those of new questions."""
     new = list(index)[len(old.names) :] if len(index) > len(old.names) else []
     return QuestionTags(
         [*old.names, *new] if new else old.names,

@@ -1,17 +1,17 @@
-"""What questions are about: a vector for each, from a text model."""
+"""Vectors of questions from a text model."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from atpgraph.util.arrays import AnyArray, Float32Array, Int8Array
+from atpgraph.util.arrays import Float32Array, Int8Array
 from atpgraph.util.jit import kernel
 from atpgraph_qa.text.choice import shared_axes
 from atpgraph_qa.text.model import TextModel
@@ -26,18 +26,14 @@ UNIT = 127  # what 1 is rounded to
 class Meaning:
     """Vectors of the questions of a site.
 
-    Attributes
-    ----------
-    model : TextModel
-    vectors : int8 array of shape (questions, axes)
-        Vectors of length 127, along the axes that all sites share if the model has such; zeros for
-        a question without text. Each depends on its own text alone. A byte per number is enough
-        for a cosine to two digits, and a tenth of a gigabyte holds the vectors of a million
-        questions, all of which are read for every new one.
+    They have length 127, along the axes that all sites share if the model has such; a question
+    without text has zeros. Each depends on its own text alone. A byte per number is enough for a
+    cosine to two digits, and a tenth of a gigabyte holds the vectors of a million questions, all of
+    which are read for every new one.
     """
 
     model: TextModel
-    vectors: Int8Array
+    vectors: Int8Array  # questions × axes
     recent: Memo = field(default_factory=Memo, repr=False)
 
     @classmethod
@@ -46,7 +42,9 @@ class Meaning:
     ) -> Self:
         """Compute the vectors, or read those stored beside the site."""
         texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
-        return cls(model, text_vectors(model, texts, site, lambda rows: _rounded(model, rows)))
+        axes = shared_axes(model)
+        recipe = "" if axes is None else hashlib.sha256(axes.basis.tobytes()).hexdigest()
+        return cls(model, text_vectors(model, texts, site, partial(_encoded, model), recipe))
 
     @cached_property
     def is_shared(self) -> bool:
@@ -58,12 +56,12 @@ class Meaning:
         return replace(self, vectors=self.vectors[:n_questions])
 
     def grown(self, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
-        """Return the vectors with those of some questions more: title, body and tags each."""
+        """Return the vectors with those of some more questions, given as title, body and tags."""
         if len(questions) == 1:
             new = self.vector(*questions[0][:2])[np.newaxis]
         else:
             texts = [question_text(title, body) for title, body, _ in questions]
-            new = _rounded(self.model, self.model.encode(texts).astype(np.float16))
+            new = _encoded(self.model, texts)
         return replace(self, vectors=extended(self.vectors, new))
 
     def vector(self, title: str, body: str) -> Int8Array:
@@ -71,8 +69,7 @@ class Meaning:
         text = question_text(title, body)
 
         def make() -> Int8Array:
-            found = self.model.encode([text]).astype(np.float16)
-            return np.asarray(_rounded(self.model, found)[0])
+            return np.asarray(_encoded(self.model, [text])[0])
 
         # By a hash: the text of somebody who is forgotten is not kept here.
         key = hashlib.sha256(text.encode("utf-8", "replace")).digest()
@@ -85,8 +82,8 @@ class Meaning:
         return result
 
 
-def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
-    axes = shared_axes(model)
+def _encoded(model: TextModel, texts: Sequence[str]) -> Int8Array:
+    axes, vectors = shared_axes(model), model.encode(texts).astype(np.float16)
     turned = vectors.astype(np.float32) if axes is None else axes(vectors)
     return np.rint(turned * UNIT).astype(np.int8)
 
@@ -102,7 +99,7 @@ def dots(vectors: Int8Array, vector: Int8Array, scale: np.float32, result: Float
 def dot(vectors: Int8Array, row: int, vector: Int8Array) -> np.int32:
     """Return the product of a row and a vector, in whole numbers: the same on every machine.
 
-    Numba makes 64 bits of every sum and product; told not to, it takes half the time.
+    Numba makes sums and products 64 bits wide; with explicit casts this takes half the time.
     """
     total = np.int32(0)
     for axis in range(len(vector)):

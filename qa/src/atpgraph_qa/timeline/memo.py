@@ -1,7 +1,7 @@
 """Keep results that are costly and asked for more than once.
 
-Everything in a timeline is immutable, so a result may be kept under what it was made from. Of each
-kind, only the most recently used results are kept.
+Everything in a timeline is immutable, so results can be cached by their inputs. Of each kind, only
+the most recently used results are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Memo:
-    """Keeps a few results of every kind, the least recently used ones giving way.
+    """Keep a few results of every kind, those used most recently.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Memo:
         self._lock = Lock()
 
     def get(self, kind: str, key: Hashable, make: Callable[[], T], keep: int = 2) -> T:
-        """Return the result kept under `key`, or that of `make`, which is then kept.
+        """Return the cached result for `key`, or call `make` and cache its result.
 
         `key` names everything the result depends on. Objects without their own equality are
         compared by identity and stay alive as long as the result. A caller whose result is being

@@ -62,23 +62,12 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A question put to a history.
+    """A question put to a history."""
 
-    Attributes
-    ----------
-    history : History
-        What is known when it is asked.
-    asked_ms : int
-        When that is.
-    question : Question
-    position : int
-        Where a question of the past stands among those of the site, −1 for a new one.
-    """
-
-    history: History
+    history: History  # what is known when it is asked
     asked_ms: int
     question: Question = Question()
-    position: int = NOBODY
+    position: int = NOBODY  # of a question of the past among those of the site, −1 for a new one
 
     @classmethod
     def now(cls, history: History, question: Question) -> Self:
@@ -135,7 +124,7 @@ class Query:
 
     @cached_property
     def vector(self) -> Int8Array | None:
-        """What the question is about; None where words have to do."""
+        """The vector of the question; None without a text model."""
         meaning, question = self.history.records.meaning, self.question
         if meaning is None:
             return None
@@ -165,14 +154,13 @@ class Query:
 
     @cached_property
     def worth(self) -> Float64Array:
-        """What a match of each of the terms is worth."""
+        """The value of a match of each term."""
         return self.history.corpus.worth(self.terms, self.history.questions.present)
 
     @cached_property
     def nearest(self) -> Int64Array:
         """The questions nearest by words, best first; none that shares no word."""
-        best = np.full(min(_NEAREST, len(self.match)), -1, dtype=np.int64)
-        return best[: find_largest(self.match, best)]
+        return largest(self.match, _NEAREST, 0.0)
 
     @property
     def best_match(self) -> float:
@@ -204,9 +192,7 @@ def by_id(query: Query, codes: Int64Array) -> Int64Array:
 def new_users(query: Query) -> Int64Array:
     """Return ids of all who posted before and have at most three answers, but the asker."""
     history = query.history
-    seen = history.n_given > 0
-    seen[history.questions.asker[history.questions.asker >= 0]] = True
-    people = history.users[np.flatnonzero(seen & (history.n_given <= FEW_ANSWERS))]
+    people = history.users[history.posted & (history.n_given <= FEW_ANSWERS)]
     return np.asarray(people[people != query.question.asker])
 
 
@@ -217,21 +203,30 @@ def candidates(query: Query, pool: Pool, active_days: float | None = None) -> In
 
 @kernel
 def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> None:
-    """Add what a tag is worth to the questions that have it."""
+    """Add the value of a tag to the questions that have it."""
     for question in questions:
         share[question] += worth
 
 
-@kernel
-def find_largest(values: Float32Array, best: Int64Array) -> int:
-    """Write the places of the largest values above 0 to `best`, largest first; return how many.
+def largest(values: Float32Array, count: int, above: float = -np.inf) -> Int64Array:
+    """Return the positions of the largest values above a number, largest first.
 
-    Of equals the first ones. One pass: after a few values hardly any is among the largest so far.
+    Of equals the first ones.
+    """
+    best = np.full(min(count, len(values)), -1, dtype=np.int64)
+    return best[: find_largest(np.ascontiguousarray(values), np.float32(above), best)]
+
+
+@kernel
+def find_largest(values: Float32Array, above: np.float32, best: Int64Array) -> int:
+    """Write the places of the largest values to `best`; return how many.
+
+    One pass: after a few values hardly any is among the largest so far.
     """
     found = 0
     for place in range(len(values)):
         value = values[place]
-        if value <= 0.0 or (found == len(best) and value <= values[best[found - 1]]):
+        if value <= above or (found == len(best) and value <= values[best[found - 1]]):
             continue
         at = found if found < len(best) else found - 1
         found = max(found, at + 1)

@@ -11,8 +11,8 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.util.arrays import Int64Array
-from atpgraph_qa.data.site import NOBODY, QuestionTags, Site
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph_qa.data.site import NOBODY, QuestionTags, Site, find_ids
 from atpgraph_qa.text.choice import text_model
 from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.timeline.corpus import Corpus
@@ -24,12 +24,9 @@ from atpgraph_qa.timeline.tables import (
     AnswerTable,
     Grouped,
     Ids,
-    NewAnswers,
     QuestionTable,
-    Table,
     TextTable,
     VoteTable,
-    codes_of,
 )
 from atpgraph_qa.timeline.visibility import by_visibility, dated_votes, verdicts
 
@@ -41,25 +38,11 @@ class Records:
     """Every event of a site, as tables that never change.
 
     A :class:`~atpgraph_qa.timeline.history.History` is what of them was known at a moment.
-    Users are codes: positions in `users`.
-
-    Attributes
-    ----------
-    users : int64 array
-        Ids of everybody who asked or answered; those who came with later events are at the end.
-    questions, answers, acceptances, votes
-        The events, by the moment from which they are known.
-    meaning : Meaning or None
-        Vectors of the questions; None where words have to do.
-    newcomers : mapping
-        By user id, those whose answers stand for what they declare or were added later.
-    grown : Growth or None
-        From which records these grew; None if they were made at once.
-    memo : Memo
-        Results worth keeping as long as these records.
+    Users are codes: positions in `users`. Tables are ordered by the moment from which a row is
+    known.
     """
 
-    users: Int64Array
+    users: Int64Array  # ids of all who asked or answered; those who came with later events last
     questions: QuestionTable
     answers: AnswerTable
     acceptances: AcceptanceTable
@@ -67,10 +50,10 @@ class Records:
     tags: QuestionTags
     texts: TextTable
     corpus: Corpus
-    meaning: Meaning | None = None
-    newcomers: Mapping[int, Arrival] = field(default_factory=dict)
-    grown: Growth | None = field(default=None, repr=False)
-    memo: Memo = field(default_factory=Memo, init=False, repr=False)
+    meaning: Meaning | None = None  # vectors of the questions; None where words have to do
+    newcomers: Mapping[int, Arrival] = field(default_factory=dict)  # who was welcomed, by user id
+    grown: Growth | None = field(default=None, repr=False)  # None if they were made at once
+    memo: Memo = field(default_factory=Memo, init=False, repr=False)  # kept as long as these
 
     def __post_init__(self) -> None:
         if self.grown is not None:
@@ -92,7 +75,7 @@ class Records:
         if text is not None and model is None:
             model = text_model(text, len(questions))  # type: ignore[arg-type]
         present = np.ones(len(questions), dtype=np.bool_)
-        asker, owner = (codes_of(users, ids) for ids in (questions.asker, answers.owner))
+        asker, owner = (find_ids(users, ids) for ids in (questions.asker, answers.owner))
         acceptances, votes = verdicts(questions, answers, dated_votes(site, answers))
         return cls(
             users,
@@ -124,7 +107,7 @@ class Records:
         )
 
     def without(self, positions: npt.ArrayLike) -> Self:
-        """Return the same events, but for these questions and whatever belongs to them."""
+        """Return the events without these questions and whatever belongs to them."""
         present = self.questions.present.copy()
         present[np.asarray(positions, dtype=np.int64)] = False
         seen = present[self.answers.question]
@@ -138,26 +121,24 @@ class Records:
             grown=None,
         )
 
-    def with_answers(self, new: NewAnswers, newcomers: Iterable[Arrival] = ()) -> Self:
-        """Return the same events and some more answers, by people known or unknown.
+    def with_answers(
+        self, new: AnswerTable, accepted: BoolArray, newcomers: Iterable[Arrival] = ()
+    ) -> Self:
+        """Return these events and some more answers, whose owners are given by user id.
 
-        An accepted one counts as accepted from the moment it is given. `newcomers` says who is new,
-        and by what evidence.
+        One that is `accepted` counts as such from the moment it is given. `newcomers` says who is
+        new, and by what evidence.
         """
-        late = np.unique(new.user[self.codes(new.user) < 0])
-        users = np.append(self.users, late)
-        place = codes_of(late, new.user)
-        code = np.where(place >= 0, len(self.users) + place, self.codes(new.user))
-        added = new.given_ms, new.question, code, np.full(len(new), NOBODY, dtype=np.int64)
+        users = np.append(self.users, np.unique(new.owner[self.codes(new.owner) < 0]))
+        owner = find_ids(users, new.owner)
         order = np.argsort(np.append(self.answers.given_ms, new.given_ms), kind="stable")
         moved = np.empty(len(order), dtype=np.int64)
         moved[order] = np.arange(len(order))
-        accepted = np.flatnonzero(new.accepted)
         known = replace(self.acceptances, answer=moved[self.acceptances.answer])
         return replace(
             self,
             users=users,
-            answers=self.answers.inserted(added),
+            answers=self.answers.inserted((new.given_ms, new.question, owner, new.id)),
             acceptances=known.inserted(
                 (new.given_ms[accepted], moved[len(self.answers) :][accepted])
             ),
@@ -187,7 +168,7 @@ class Records:
         return self if self.grown is None else self.grown.base
 
     def settled(self) -> Self:
-        """Return the same as if made at once: users and tags in order, words in one matrix."""
+        """Return equal records as if made at once: users and tags sorted, words in one matrix."""
         if self.grown is None and self.corpus.late is None and self.in_order:
             return self
         order = np.argsort(self.users)
@@ -212,38 +193,25 @@ class Records:
         return bool(np.all(self.users[1:] > self.users[:-1]))
 
     def with_nobody(self) -> Self:
-        """Return the same and one more user, who did nothing."""
+        """Return these events with one more user, who did nothing."""
         new = int(self.users.max(initial=0)) + 1
         return replace(self, users=np.append(self.users, new), grown=None)
 
     def codes(self, ids: npt.ArrayLike) -> Int64Array:
         """Return codes of users by id, −1 for unknown ones."""
-        wanted, first = np.asarray(ids, dtype=np.int64), len(self.base.users)
-        codes = self.base._user_ids.find(wanted)
-        if len(self.users) > first:
-            late, order = self._late_users
-            found = codes_of(late, wanted)
-            codes = np.where(found >= 0, first + order[found], codes)
-        return codes
+        return self.base._user_ids.find(ids, self.users)
 
     def ids(self, codes: Int64Array) -> Int64Array:
         """Return ids of users by code, −1 for −1."""
         return np.where(codes >= 0, self.users[codes], NOBODY) if len(self.users) else codes
 
-    @cached_property
-    def _late_users(self) -> tuple[Int64Array, Int64Array]:
-        """Ids, ascending, and order of the users who are not in the base."""
-        late = self.users[len(self.base.users) :]
-        order = np.argsort(late)
-        return late[order], order
-
     def question_at(self, number: int) -> int:
         """Return the position of a question by id, −1 if there is none."""
-        return _position(number, self.base._question_ids, self.questions.id, self.base.questions)
+        return int(self.base._question_ids.find(number, self.questions.id))
 
     def answer_at(self, number: int) -> int:
         """Return the position of an answer by id, −1 if there is none."""
-        return _position(number, self.base._answer_ids, self.answers.id, self.base.answers)
+        return int(self.base._answer_ids.find(number, self.answers.id))
 
     @cached_property
     def _user_ids(self) -> Ids:
@@ -281,7 +249,7 @@ class Records:
 
     @property
     def text_model(self) -> TextModel | None:
-        """What makes vectors of questions, None where words have to do."""
+        """The text model that makes vectors of questions; None to use words only."""
         return None if self.meaning is None else self.meaning.model
 
     @cached_property
@@ -311,14 +279,6 @@ class Growth:
         if records.memo.claim(step):
             return cls(records.base, records.memo, step + 1, tag_index)
         return cls(records.base, Memo(), 0, tag_index)
-
-
-def _position(number: int, index: Ids, column: Int64Array, base: Table) -> int:
-    place = int(index.find(np.array([number]))[0])
-    if place >= 0:
-        return place
-    late = np.flatnonzero(column[len(base) :] == number)
-    return len(base) + int(late[0]) if len(late) else NOBODY
 
 
 def first_tags(tags: QuestionTags, n: int) -> QuestionTags:

@@ -13,10 +13,11 @@ from threading import Lock
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from atpgraph.util.arrays import AnyArray, BoolArray, Int64Array
 from atpgraph.util.jit import kernel
-from atpgraph_qa.data.site import Rows
+from atpgraph_qa.data.site import Rows, find_ids
 
 A = TypeVar("A", bound=AnyArray)
 _SPARSE_IDS = 64  # a table of positions by id may be this much longer than the list of ids
@@ -72,50 +73,22 @@ class Table(Rows):
 
 @dataclass(frozen=True, eq=False)
 class QuestionTable(Table):
-    """Questions by date.
-
-    Attributes
-    ----------
-    asker : int64 array
-        User code, −1 if unknown or hidden.
-    present : boolean array
-        False for hidden questions: nobody may see them or anything that belongs to them.
-    """
+    """Questions by date."""
 
     id: Int64Array
     asked_ms: Int64Array
-    asker: Int64Array
-    present: BoolArray
+    asker: Int64Array  # user code, −1 if unknown or hidden
+    present: BoolArray  # False for hidden ones: nobody may see what belongs to them
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable(Table):
-    """Answers by the moment from which they can be seen.
-
-    Attributes
-    ----------
-    question : int64 array
-        Position in :class:`QuestionTable`.
-    owner : int64 array
-        User code, −1 if unknown or hidden.
-    id : int64 array
-        Id on the site, −1 for an answer that stands for what a newcomer declares.
-    """
+    """Answers by the moment from which they can be seen."""
 
     given_ms: Int64Array
-    question: Int64Array
-    owner: Int64Array
-    id: Int64Array
-
-
-@dataclass(frozen=True, eq=False)
-class NewAnswers(Table):
-    """Answers to add to a timeline, by user id and position of the question."""
-
-    user: Int64Array
-    question: Int64Array
-    given_ms: Int64Array
-    accepted: BoolArray
+    question: Int64Array  # position in QuestionTable
+    owner: Int64Array  # user code, −1 if unknown or hidden
+    id: Int64Array  # on the site, −1 for an answer that stands for what a newcomer declares
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,28 +210,27 @@ def group(keys: Int64Array, indptr: Int64Array, positions: Int64Array) -> None:
 
 
 class Ids:
-    """Positions by id of a column in which no id is twice."""
+    """Positions by id: an index of the first part of a column, whose later part is looked through.
+
+    No id is twice in the column.
+    """
 
     def __init__(self, ids: Int64Array) -> None:
-        order = np.argsort(ids, kind="stable")
-        self._sorted, self._order, top = ids[order], order, int(ids.max(initial=0))
+        self.ids, top = ids, int(ids.max(initial=0))
         self._table: Int64Array | None = None
         if top <= _SPARSE_IDS * len(ids) + 1_000_000:
             self._table = np.full(top + 2, -1, dtype=np.int64)
             self._table[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
 
-    def find(self, wanted: Int64Array) -> Int64Array:
-        """Return the positions of ids, −1 for ids that do not occur."""
+    def find(self, wanted: npt.ArrayLike, column: Int64Array) -> Int64Array:
+        """Return the positions of ids in the column as it is now, −1 for ids that do not occur."""
+        wanted, size = np.asarray(wanted, dtype=np.int64), len(self.ids)
         if self._table is not None:
             there = (wanted >= 0) & (wanted < len(self._table) - 1)
-            return self._table[np.where(there, wanted, -1)]
-        found = codes_of(self._sorted, wanted)
-        return np.where(found >= 0, self._order[found], -1) if len(self._order) else found
-
-
-def codes_of(ids: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Return positions among ascending ids, −1 for ids that do not occur."""
-    if not len(ids):
-        return np.full(wanted.shape, -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    return np.where(ids[place] == wanted, place, -1).astype(np.int64)
+            found = self._table[np.where(there, wanted, -1)]
+        else:
+            found = find_ids(self.ids, wanted)
+        if len(column) > size:
+            late = find_ids(column[size:], wanted)
+            found = np.where(late >= 0, size + late, found)
+        return found

@@ -232,8 +232,7 @@ class SVDM(Factored):
         dag = break_cycles(graph, random_state=self.random_state).dag
         level = levels(dag)
         table = kernel_table(self.kernel, int(level.max(initial=1)))
-        rows, columns = closure_forests(dag, level)
-        down, up = ImplicitMatrix.of_rows(rows, level), ImplicitMatrix.of_columns(columns, level)
+        down, up = ImplicitMatrix.both(closure_forests(dag, level), level)
 
         def times(side: ImplicitMatrix, x: Float64Array) -> Float64Array:
             parts = np.ascontiguousarray(x.reshape(len(x), -1).T, dtype=np.float64)

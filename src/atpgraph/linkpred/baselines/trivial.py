@@ -1,4 +1,4 @@
-"""Rows every table should have: degrees, levels, neighbors, PageRank, and what is popular."""
+"""Trivial baselines for every table: degrees, levels, neighbors, PageRank and popularity."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Formula:
         return self.part is Recency
 
     def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
-        """Keep what the formula needs of the graph."""
+        """Store the parts of the graph that the formula needs."""
         self._graph, self._fitted = graph, None
         whole = undirected(graph) if self.any_direction else graph
         self._local = Local(self.columns, **self.limits).fit(whole)

@@ -1,4 +1,4 @@
-"""Evidence for links: what is near a source, what both nodes are, and all of it side by side."""
+"""Evidence for links: what is near a source, properties of both nodes, and all kinds combined."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Collection:
         self.kinds = list(dict.fromkeys(self.number_kinds))
 
     def fit(self, graph: DiGraph) -> Self:
-        """Fit every evidence to the graph."""
+        """Fit every kind of evidence to the graph."""
         self.graph, parts = graph, self._all
         with stage("evidence", len(parts)) as progress:
             for part in parts:

@@ -146,7 +146,7 @@ def read_attributes(
     """Read attributes by label: rows of numbers if all fields are, else texts.
 
     Fields are separated by tabs if the first line has one, else by commas. A first line whose label
-    is no node of the graph is a header. Nodes that are not in the graph are ignored.
+    is not a node of the graph is a header. Nodes that are not in the graph are ignored.
     """
     rows = _rows(path, "attributes")
     names = {str(label): label for label in graph.labels.tolist()}
@@ -219,7 +219,8 @@ class Clock:
     """Times as shares of the edges that are older.
 
     ``edge`` says when the edges of ``graph`` arrive, ``start`` when nodes appear, ``now`` when they
-    choose targets. The graph is the whole one: what is hidden later keeps its times.
+    choose targets. The graph must be the whole one, so that edges that are hidden later keep their
+    times.
     """
 
     graph: DiGraph

@@ -62,8 +62,8 @@ def make_split(
 ) -> Split:
     """Take test edges out of a graph and prepare the tests.
 
-    Edges are tried in random order and taken if the rest stays as connected as it was, the
-    direction of edges disregarded. Self-loops are never taken.
+    Edges are tried in random order and taken if the rest stays as connected as it was, ignoring
+    direction. Self-loops are never taken.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every adapter shares: signatures, how JSON of strangers is read, the message to a person."""
+"""The base of adapters: signatures, reading JSON of other sites, the message to a person."""
 
 from __future__ import annotations
 
@@ -16,56 +16,32 @@ from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.schemas import printable
 from atpgraph_qa.service.settings import Settings, webhook_key
 from atpgraph_qa.service.tables import Row
 
 TOLERANCE_S = 300
 
 
-@dataclass(frozen=True)
-class TopicPart:
-    """One part of a new question: a site may send title and tags apart from the text."""
-
-    question: int
-    at_ms: int
-    asker: int
-    values: Mapping[str, Any]  # title, tags; or title, body
-    origin: Mapping[str, str] = field(default_factory=dict)
-
-
-Names = Mapping[int, tuple[str, Sequence[str] | None]]
+Names = Mapping[int, tuple[str, tuple[str, ...] | None]]  # handle and groups, None if not told
 
 
 @dataclass(frozen=True)
 class Incoming:
-    """What a message says.
-
-    Attributes
-    ----------
-    names : mapping
-        Handle and groups (None if the message does not tell) of users.
-    verdicts : sequence
-        Suggestions, the decisions made about them in another tool, and by whom.
-    forget : tuple of int
-        Users who left the site and want to be forgotten.
-    once : str
-        What tells a repetition of this request, which would have an effect; empty if it has none.
-    once_for_good : bool
-        Whether to remember that for ever, since the signature does not age.
-    """
+    """The content of a message from a site."""
 
     events: Sequence[Arrival] = ()
-    topic_parts: Sequence[TopicPart] = ()
+    topic_parts: Sequence[Arrival] = ()  # a site may send title and tags apart from the text
     names: Names = field(default_factory=dict)
-    verdicts: Sequence[tuple[int, str, str]] = ()
-    forget: Sequence[int] = ()
-    once: str = ""
-    once_for_good: bool = False
+    verdicts: Sequence[tuple[int, str, str]] = ()  # suggestion, decision in another tool, by whom
+    forget: Sequence[int] = ()  # users who left the site
+    once: str = ""  # digest of a request that must not take effect twice
+    once_for_good: bool = False  # remember it forever, because the signature does not expire
 
 
 @dataclass(frozen=True)
 class Message:
-    """Something to deliver; its id is the same in every attempt, `attempts` are earlier ones."""
+    """A message to deliver; its id is the same in every attempt, and `attempts` counts them."""
 
     id: str
     suggestion: int
@@ -85,26 +61,26 @@ class Call:
 
     @classmethod
     def of(cls, method: str, url: str, content: Any, **headers: str) -> Call:
-        """Return a request with a JSON body; underscores in names of headers are hyphens."""
+        """Return a request with a JSON body; underscores in header names become hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {"content-type": "application/json", **named}
         return cls(method, url, sent, json.dumps(content).encode())
 
 
 class Adapter:
-    """A site or tool: translates its messages into events and suggestions into its messages."""
+    """A site or tool: translates its messages into events, and suggestions into its messages."""
 
-    repeatable = False  # whether the receiver knows a repetition and ignores it
+    repeatable = False  # whether the receiver recognizes and ignores a repeated message
 
     def __init__(self, settings: Settings) -> None:
         self.hooks, self.out = settings.hooks, settings.deliver
 
     def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> Incoming:
-        """Check the signature over the raw body, then return what the message says."""
+        """Check the signature over the raw body, then return the content."""
         raise NotImplementedError
 
     def deliver(self, message: Message, now_ms: int) -> Call:
-        """Return the request that brings a suggestion there."""
+        """Return the request that delivers a message."""
         raise NotImplementedError
 
 
@@ -124,7 +100,7 @@ def check_time(stamp: str, now_ms: int) -> None:
 
 
 def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the headers of a Standard Webhook; one signature for each key, so that keys rotate.
+    """Return the headers of a Standard Webhook, with a signature for each key so keys can rotate.
 
     Examples
     --------
@@ -141,10 +117,7 @@ def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict
 
 
 def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_ms: int) -> None:
-    """Check a Standard Webhook.
-
-    The library's own check would use the clock of the machine; the service has its own clock.
-    """
+    """Check a Standard Webhook; the library's check would use the machine's clock, not ours."""
     name, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     check_time(stamp, now_ms)
     if not name or len(name) > 200:
@@ -160,7 +133,7 @@ def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_
 
 
 class Given:
-    """An object in the JSON of a stranger: what is missing or of another type reads as nothing."""
+    """Read an untrusted JSON object: a missing value, or one of the wrong type, counts as empty."""
 
     def __init__(self, values: object, name: str = "") -> None:
         self.values: Row = values if isinstance(values, dict) else {}
@@ -182,24 +155,23 @@ class Given:
         return value if fits else default  # type: ignore[return-value]
 
     def id(self, name: str = "id") -> int:
-        """Return a number without which the message means nothing."""
+        """Return a number, or raise an error if it is missing."""
         number = self.number(name)
         if number < 0:
             raise InputError(f"{self.name}.{name} is not an id.")
         return number
 
     def text(self, name: str) -> str:
-        """Return a text without NUL, which databases refuse."""
+        """Return a text that databases accept."""
         value = self.values.get(name)
-        return value.replace("\0", "")[:100_000] if isinstance(value, str) else ""
+        return printable(value)[:100_000] if isinstance(value, str) else ""
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return names of tags or groups, which sites send as texts or as objects with a name."""
         value = self.values.get(name)
         entries = value if isinstance(value, list) else []
-        given = [entry if isinstance(entry, dict) else {"name": entry} for entry in entries]
-        texts = [Given(entry).text("name")[:100] for entry in given]
-        return tuple(text for text in texts if text)[:30]
+        given = (entry if isinstance(entry, dict) else {"name": entry} for entry in entries)
+        return tuple(text for entry in given if (text := Given(entry).text("name")[:100]))[:30]
 
     def moment(self, name: str, default_ms: int) -> int:
         """Return a time in milliseconds."""
@@ -209,7 +181,7 @@ class Given:
             return default_ms
 
     def digest(self, kind: str) -> str:
-        """Return what tells this from others of its kind."""
+        """Return a digest of the kind and the content."""
         text = json.dumps(self.values, sort_keys=True)
         return hashlib.sha256(f"{kind} {text}".encode()).hexdigest()
 
@@ -226,7 +198,7 @@ def read_object(body: bytes) -> Given:
 
 
 def plain_markdown(text: str) -> str:
-    r"""Return text of strangers as Markdown that shows it as it is: no markup, link or mention.
+    r"""Return Markdown that shows a text as it is: without markup, links or mentions.
 
     Examples
     --------
@@ -238,7 +210,7 @@ def plain_markdown(text: str) -> str:
 
 
 def plain_text(html: str) -> str:
-    """Return the text of HTML, for people to read.
+    """Return the readable text of HTML.
 
     Examples
     --------
@@ -251,7 +223,7 @@ def plain_text(html: str) -> str:
 
 
 def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
-    """Return the Markdown message that asks a person."""
+    """Return the message that asks a person, as Markdown."""
     parts = [f"You may be able to answer this question: **{plain_markdown(question['title'])}**"]
     if url:
         parts.append(url)
@@ -261,5 +233,5 @@ def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
     stop = "If you do not want to be asked, tell a moderator."
     if person.get("opt_out"):
         stop = f"[Do not ask me any more]({person['opt_out']})"
-    parts.append(f"No answer is needed if you have no time. {stop}")
+    parts.append(f"You do not have to answer. {stop}")
     return "\n\n".join(parts)

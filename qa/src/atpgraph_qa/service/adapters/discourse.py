@@ -5,13 +5,12 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.events import Arrival, Closed, Edited, Reopened, TopicChange
 from atpgraph_qa.service.problems import ProblemError
-from atpgraph_qa.timeline.events import Accepted, Answered, Voted
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
 
@@ -19,8 +18,8 @@ _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
 class Discourse(base.Adapter):
     """A Discourse forum.
 
-    A question has the number of its topic; an answer that of its post plus a fixed offset, which
-    the import of older topics adds as well.
+    A question has the id of its topic, an answer that of its post plus an offset, which the import
+    of older topics adds, too.
     """
 
     def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:
@@ -58,7 +57,7 @@ class Discourse(base.Adapter):
         return base.Incoming()
 
     def _wanted(self, given: base.Given, kind: str) -> bool:
-        """Return whether it is public, and of a category to read."""
+        """Return whether a topic or post is public and in a category to read."""
         wanted = self.hooks.discourse_categories
         in_category = not wanted or str(given.number("category_id", 0)) in wanted
         return in_category and given.text(kind) in ("regular", "")
@@ -66,13 +65,13 @@ class Discourse(base.Adapter):
     def _answer(self, post: base.Given) -> int:
         return post.id() + self.hooks.discourse_post_offset
 
-    def _part(self, topic: int, at_ms: int, asker: int, **values: Any) -> base.TopicPart:
+    def _part(self, part: Asked) -> Arrival:
         forum = (self.hooks.discourse_instance or self.out.discourse_url).rstrip("/")
-        url = {"url": f"{forum}/t/{topic}"} if forum else {}
-        return base.TopicPart(topic, at_ms, asker, values, {"source": "discourse", **url})
+        url = {"url": f"{forum}/t/{part.id}"} if forum else {}
+        return Arrival.of(part, origin={"source": "discourse", **url})
 
     def _changed(self, given: base.Given, event: TopicChange) -> base.Incoming:
-        # No time is signed: an old message must not bring back an old state.
+        # The message has no signed time, so an old one must not restore an old state.
         seen = given.digest(type(event).__name__)
         arrival = Arrival.of(event, seen[:32])
         return base.Incoming(events=[arrival], once=seen, once_for_good=True)
@@ -92,8 +91,8 @@ class Discourse(base.Adapter):
                 by = topic.part("created_by")
                 asker = topic.number("user_id", by.number("id"))
                 moment = topic.moment("created_at", now_ms)
-                part = self._part(number, moment, asker, title=title, tags=tags)
-                return base.Incoming(topic_parts=[part], names=_named(by, asker))
+                part = Asked(number, title, tags=tags, asker=asker, at_ms=moment)
+                return base.Incoming(topic_parts=[self._part(part)], names=_named(by, asker))
         return base.Incoming()
 
     def _post(self, event: str, post: base.Given, now_ms: int) -> base.Incoming:
@@ -109,8 +108,8 @@ class Discourse(base.Adapter):
             return base.Incoming()  # a small action or a whisper
         at_ms, names = post.moment("created_at", now_ms), _named(post, user)
         if first == 1:
-            part = self._part(topic, at_ms, user, body=body, **title)
-            return base.Incoming(topic_parts=[part], names=names)
+            part = Asked(topic, body=body, asker=user, at_ms=at_ms, **title)
+            return base.Incoming(topic_parts=[self._part(part)], names=names)
         answered = Answered(self._answer(post), topic, user, at_ms)
         return base.Incoming(events=[Arrival.of(answered)], names=names)
 
@@ -119,13 +118,13 @@ class Discourse(base.Adapter):
         answer = self._answer(post)
         if post.number("post_number") == 1:
             return base.Incoming()
-        # Who liked is not kept: only that a second message is about the same like.
+        # Keep a digest of the user, only to recognize a second message about the same like.
         secret, who = self.hooks.discourse_secret.encode(), str(like.part("user").number("id"))
         mark = hmac.digest(secret, who.encode(), "sha256").hex()[:32]
         return base.Incoming(events=[Arrival.of(Voted(answer, 1, now_ms), f"like:{answer}:{mark}")])
 
     def deliver(self, message: base.Message, now_ms: int) -> base.Call:
-        """Return a private message to the one person of the message, or an assignment."""
+        """Return a private message to one person, or the assignment of the topic."""
         data, out = message.payload["data"], self.out
         person, question = data["people"][0], data["question"]
         if not person.get("handle"):
@@ -146,7 +145,7 @@ class Discourse(base.Adapter):
 
 
 def _named(given: base.Given, user: int) -> base.Names:
-    """Return the name and groups of a user, if they are told."""
+    """Return the name and groups of a user, if the message has them."""
     groups: tuple[str, ...] | None = None
     if isinstance(given.values.get("groups"), list):
         groups = given.names("groups")

@@ -10,7 +10,7 @@ from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 
-# Discussions and their comments are numbered apart from issues and theirs.
+# Added to ids of discussions and their comments, which may equal those of issues.
 _DISCUSSIONS = 2**51
 _COMMENT = (
     "mutation($id: ID!, $body: String!) "
@@ -19,7 +19,7 @@ _COMMENT = (
 
 
 class GitHub(base.Adapter):
-    """Questions are issues and discussions, answers are comments on them."""
+    """Issues and discussions, which are the questions; comments are the answers."""
 
     def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:
         """Read issues, discussions and comments; ignore pull requests and anything else."""
@@ -98,13 +98,13 @@ class GitHub(base.Adapter):
 
 
 def _named(user: base.Given) -> base.Names:
-    """Return the name of a user, if it is told."""
+    """Return the name of a user, if the message has it."""
     number, login = user.number("id"), user.text("login")
     return {number: (login, None)} if login and number >= 0 else {}
 
 
 def _comment_text(question: Row, people: list[Row]) -> str:
-    """Return a comment; on one's own page the question needs no link, in public no reasons."""
+    """Return the comment that asks people; it is public, so it gives no reasons."""
     if len(people) == 1:
         return f"@{people[0]['handle']} " + base.letter(question, "", people[0], [])
     names = " ".join(f"@{person['handle']}" for person in people)
@@ -114,4 +114,4 @@ def _comment_text(question: Row, people: list[Row]) -> str:
         if person.get("opt_out")
     ]
     stop = f" Do not ask me any more: {', '.join(stops)}." if stops else ""
-    return f"{names} You may be able to answer this. No answer is needed if you have no time.{stop}"
+    return f"{names} You may be able to answer this. You do not have to answer.{stop}"

@@ -15,7 +15,7 @@ class Slack(base.Adapter):
     """A channel in which moderators see suggestions and decide."""
 
     def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:
-        """Read a press of a button."""
+        """Read which button was pressed."""
         stamp = headers.get("x-slack-request-timestamp", "")
         base.check_time(stamp, now_ms)
         signature = headers.get("x-slack-signature", "")
@@ -53,7 +53,7 @@ class Slack(base.Adapter):
             for label, verdict in zip(labels, ("accepted", "declined"), strict=True)
         ]  # fmt: skip
         buttons[0]["style"] = "primary"
-        # Verbatim: titles of strangers make no links and mention nobody.
+        # Verbatim, so that titles cannot contain links or mentions.
         section = {"type": "mrkdwn", "text": "\n".join(lines)[:3000], "verbatim": True}
         blocks = [{"type": "section", "text": section}, {"type": "actions", "elements": buttons}]
         return base.Call.of("POST", self.out.slack_url, {"text": said[:300], "blocks": blocks})
