@@ -43,7 +43,7 @@ HORIZONS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # of popularity: shares of
 RIDGE, CHOICE_RIDGE = 1.0, 10.0
 _ENOUGH = 10_000  # hidden edges; small graphs get several rounds of hiding
 _ROUNDS = 4
-_WORK = 4e11  # sources to learn from, times (edges of the graph) ** 1.5
+_WORK = 3.5e11  # sources to learn from, times (edges of the graph) ** 1.5
 _AGAINST = 2000  # pairs of each kind to compare hidden edges with
 _BEST, _CHANCE = 8, 100  # candidates: the best by each evidence, and random others
 _FEW = 10  # most candidates of each kind for a source without hidden edges; most links of a source
@@ -136,7 +136,7 @@ def learn(
 
 def n_sources(graph: DiGraph, most: int = 4000) -> int:
     """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
-    return int(np.clip(_WORK / max(graph.n_edges, 1) ** 1.5, 400, most))
+    return int(np.clip(_WORK / max(graph.n_edges, 1) ** 1.5, 350, most))
 
 
 def hide(
