@@ -19,7 +19,6 @@ from atpgraph.util.progress import stage
 
 if TYPE_CHECKING:
     from atpgraph.cycles import CycleBreak, Reason
-    from atpgraph.graph.digraph import DiGraph
     from atpgraph.util.arrays import IntArray
 
 _SHOWN = 10  # removed edges with their cycles
@@ -49,6 +48,7 @@ def cycles(
 ) -> None:
     """Find the edges that close cycles, and remove them."""
     from atpgraph.cycles import METHODS, CycleBreaker
+    from atpgraph.cycles.breaking import edge_indices
 
     if every and (output or removed):
         raise InputError("--all compares methods; to write a file, name one with --method instead.")
@@ -58,10 +58,10 @@ def cycles(
     read = reading.read(graph, memory)
     if reading.weight is not None:
         weights |= every or method == "auto" or METHODS[method].weighted
-    right = None if truth is None else _edges_of(read, truth)
+    right = None if truth is None else edge_indices(read, truth, truth)
     options: dict[str, Any] = {
         "weights": "weight" if weights else None,
-        "keep": None if keep is None else _edges_of(read, keep),
+        "keep": None if keep is None else edge_indices(read, keep, keep),
         "time_limit": time_limit,
     }
     names = [name for name in METHODS if METHODS[name].weighted or not weights]
@@ -138,19 +138,6 @@ def _timed(
         "f1": match and match.f1,
         "seconds": round(seconds, 4),
     }
-
-
-def _edges_of(graph: DiGraph, listed: Path) -> IntArray:
-    """Return the indices of the edges listed in a file; all of them must be there."""
-    sources, targets = atpgraph.read_edgelist(listed).edge_labels()
-    edges = graph.find_edges(graph.codes_or_minus_one(sources), graph.codes_or_minus_one(targets))
-    if len(edges) and edges.min() < 0:
-        at = int(edges.argmin())
-        raise InputError(
-            f"{listed} lists the edge {sources[at]} → {targets[at]}, which is not in the graph; "
-            "give a file that belongs to this graph."
-        )
-    return edges
 
 
 def levels(

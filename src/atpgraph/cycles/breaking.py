@@ -265,7 +265,7 @@ def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
         costs = graph.weights
     elif isinstance(weights, Mapping):
         costs = np.ones(graph.n_edges)
-        edges = _edge_indices(graph, list(weights), "weights")
+        edges = edge_indices(graph, list(weights), "weights")
         costs[edges] = weight_array(list(weights.values()))
     else:
         costs = weight_array(weights)
@@ -291,7 +291,7 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
         except IndexError as error:
             raise InputError(f"keep does not fit the edges of the graph: {error}.") from None
     else:
-        kept[_edge_indices(graph, keep, "keep")] = True
+        kept[edge_indices(graph, keep, "keep")] = True
     loops = np.flatnonzero(kept & (graph.sources == graph.targets))
     core = cyclic_core(graph.keep_edges(kept))
     cycle = graph.labels[graph.sources[loops[:1]]].tolist()
@@ -307,8 +307,11 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
     return kept
 
 
-def _edge_indices(graph: DiGraph, pairs: Any, what: str) -> IntArray:
-    """Return the indices of edges given by the labels of their ends; all must exist."""
+def edge_indices(graph: DiGraph, pairs: Any, what: object) -> IntArray:
+    """Return the indices of edges given as pairs of labels, a graph, a table or a file.
+
+    All must be in `graph`; the error for a missing one says that `what` lists it.
+    """
     if not isinstance(pairs, (list, tuple, set, np.ndarray)):
         pairs = list(as_graph(pairs).edges())
     ends = pair_array(pairs)
@@ -317,7 +320,7 @@ def _edge_indices(graph: DiGraph, pairs: Any, what: str) -> IntArray:
     if len(edges) and edges.min() < 0:
         at = int(edges.argmin())
         raise InputError(
-            f"{what} names the edge {ends[at, 0]} → {ends[at, 1]}, which is not in the graph."
+            f"{what} lists the edge {ends[at, 0]} → {ends[at, 1]}, which is not in the graph."
         )
     return edges
 

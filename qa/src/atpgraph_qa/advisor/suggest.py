@@ -12,6 +12,7 @@ from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Hierarchy, Reason, explain
 from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.timeline.corpus import words
 from atpgraph_qa.timeline.query import Query, by_id
 
 LEAST_CONFIDENCE = 0.01
@@ -148,9 +149,9 @@ def _unknown(query: Query) -> tuple[str, ...]:
     question, history = query.question, query.history
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]
-    text = (question.title + question.body).strip()
-    used = history.corpus.query(question.title, question.body, ())[0]
-    if text and not np.any(used < history.corpus.tail.n_words):
+    # The body is not looked at if a word of the title is known, as it mostly is.
+    parts = (words(*part, ()) for part in ((question.title, ""), ("", question.body)))
+    if (question.title + question.body).strip() and not any(map(history.corpus.knows, parts)):
         notes.append("No word of the question was used here before.")
     if question.asker >= 0 and query.asker < 0:
         notes.append(f"User {question.asker} never posted here: taken for a new asker.")

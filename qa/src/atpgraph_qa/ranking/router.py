@@ -47,20 +47,6 @@ class Router:
     without : names of feature groups
         Groups to leave out, for ablations; see :mod:`~atpgraph_qa.ranking.names`.
     plan : TrainingPlan, optional
-
-    Attributes
-    ----------
-    model_ : ConditionalLogit
-    calibration_ : Calibration
-    penalty_ : float
-    questions_ : int
-        Number of past questions that it learned from.
-    presence_ : float64 array of shape (2, questions)
-        Days since the last answer, and number of answers, of the people who were right: how often
-        rules for whom to ask leave them out.
-    from_prior_ : bool
-        Whether weights start from those of :mod:`~atpgraph_qa.ranking.prior_weights`, or
-        from 0. How this and the penalty are chosen: :mod:`~atpgraph_qa.ranking.model_selection`.
     """
 
     name: ClassVar[str] = "router"
@@ -68,8 +54,10 @@ class Router:
     model_: ConditionalLogit
     calibration_: Calibration
     penalty_: float
-    from_prior_: bool
-    questions_: int
+    from_prior_: bool  # whether weights start from prior_weights, or from 0; see model_selection
+    questions_: int  # how many past questions it learned from
+    # 2 × questions: days since the last answer, and number of answers, of the people who were
+    # right; they tell how often rules for whom to ask leave such people out.
     presence_: Float64Array
 
     def __init__(

@@ -50,26 +50,15 @@ class Examples:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """Which past questions the router learns from.
+    """Which past questions the router learns from."""
 
-    Attributes
-    ----------
-    questions : int
-        At most this many, the latest.
-    folds : int
-        Where time plays no part: parts of the questions that are hidden in turn.
-    voted : bool
-        Learn also from questions without an accepted answer, where votes tell the best one. Most
-        questions of small sites are such; held-out questions, all with an accepted answer, became
-        likelier with them.
-    hard, random : int
-        People ranked against the right one when all active users are candidates: the most
-        promising by several counts, and a random sample of the others.
-    """
-
-    questions: int = 2000
-    folds: int = 5
+    questions: int = 2000  # at most this many, the latest
+    folds: int = 5  # where time plays no part: parts of the questions that are hidden in turn
+    # Learn also from questions without an accepted answer, where votes tell the best one. Most
+    # questions of small sites are such, and held-out questions became likelier with them.
     voted: bool = True
+    # People ranked against the right one when all active users are candidates: the most promising
+    # by several counts, and a random sample of the others.
     hard: int = 25
     random: int = 40
 

@@ -178,6 +178,11 @@ class Corpus:
         codes, counts = np.array(counted, dtype=np.int64).reshape(-1, 2).T
         return codes, counts.astype(np.float64)
 
+    def knows(self, some: Iterable[str]) -> bool:
+        """Return whether any of some words was used before."""
+        n = self.tail.n_words
+        return any(self.vocabulary.get(word, n) < n for word in some)
+
     def bm25(
         self,
         terms: Terms,

@@ -224,7 +224,7 @@ class History:
         return np.bincount(pairs // width, minlength=self.n_questions).astype(np.int64)
 
     def per_user(self, weights: FloatArray) -> Float64Array:
-        """Return the sum over every user's answers of a weight each."""
+        """Return for every user the sum of a weight over their answers."""
         total = np.zeros(self.n_users)
         sum_by_owner(self.answers.owner, weights.astype(np.float64, copy=False), total)
         return total
