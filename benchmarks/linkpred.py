@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import atpgraph
-from atpgraph.evaluation.comparison import compare
+from atpgraph.evaluation.intervals import compare
 from atpgraph.linkpred.registry import PUBLISHED, ROWS, choose
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -11,7 +11,7 @@ from typing import Any
 
 from linkpred import HEADLINE, RESULTS
 
-from atpgraph.evaluation.comparison import compare
+from atpgraph.evaluation.intervals import compare
 
 GRAPHS = ["wiki-vote", "cit-hepph", "p2p-gnutella31", "gnm-30k"]
 # AUC in Table 1 of the paper (Sun et al., AAAI 2019), in the order of GRAPHS. Not measured here.

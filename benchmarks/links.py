@@ -115,7 +115,7 @@ def evidence(report: Any, options: Any) -> None:
     """All default evidence, and with one kind less or more."""
     from _common import markdown
 
-    from atpgraph.evaluation.comparison import compare
+    from atpgraph.evaluation.intervals import compare
     from atpgraph.linkpred.benchmark import run as bench
     from atpgraph.linkpred.registry import LearnedLinks, Row
 
@@ -301,7 +301,7 @@ def before(report: Any, options: Any) -> None:
     """The predictor of an earlier table and that of the table there is, under every protocol."""
     from _common import markdown
 
-    from atpgraph.evaluation.comparison import compare
+    from atpgraph.evaluation.intervals import compare
 
     now = RESULTS / f"linkpred-{options.graph}.json"
     sides = [json.loads(Path(each).read_text())["methods"] for each in (options.old, now)]
@@ -348,7 +348,7 @@ def attributes(report: Any, options: Any) -> None:
     from _common import markdown
 
     from atpgraph import DiGraph, LinkPredictor
-    from atpgraph.evaluation.comparison import compare
+    from atpgraph.evaluation.intervals import compare
     from atpgraph.evaluation.metrics import auc
     from atpgraph.linkpred import make_split
 

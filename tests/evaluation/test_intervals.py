@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from atpgraph.evaluation.comparison import compare
-from atpgraph.evaluation.intervals import interval
+from atpgraph.evaluation.intervals import compare, interval
 
 
 def test_interval_is_students() -> None:

@@ -232,9 +232,8 @@ def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Arra
     targets = grown.graph.targets[edges].astype(np.int64)
     known = (sources < graph.n_nodes) & (targets < graph.n_nodes)
     joined = np.zeros(len(edges), dtype=np.bool_)
-    joined[known] = Reachability(dag, index=False).reaches(
-        graph.labels[sources[known]], graph.labels[targets[known]]
-    )
+    without_index = Reachability(dag, index=False)
+    joined[known] = without_index.reaches_codes(sources[known], targets[known])
     return sources[~joined], targets[~joined]
 
 

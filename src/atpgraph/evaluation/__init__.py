@@ -1,8 +1,7 @@
 """Metrics, intervals and paired comparison, shared by every task."""
 
 from atpgraph.evaluation.calibration import reliability
-from atpgraph.evaluation.comparison import Comparison, compare
-from atpgraph.evaluation.intervals import Interval, interval
+from atpgraph.evaluation.intervals import Comparison, Interval, compare, interval
 from atpgraph.evaluation.metrics import (
     auc,
     average_precision,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph.evaluation.comparison import Comparison
-from atpgraph.evaluation.intervals import Interval
+from atpgraph.evaluation.intervals import Comparison, Interval
 from atpgraph.util.arrays import Float32Array, Float64Array
 from atpgraph.util.random import RandomState, generator
 

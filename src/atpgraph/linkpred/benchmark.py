@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import AtpError, InputError
-from atpgraph.evaluation.comparison import Comparison, compare
-from atpgraph.evaluation.intervals import Interval, interval
+from atpgraph.evaluation.intervals import Comparison, Interval, compare, interval
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.protocols.judging import PROTOCOLS, Protocol, choose_protocols
 from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split

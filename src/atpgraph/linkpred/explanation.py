@@ -148,7 +148,7 @@ def _words(
         apart = int(level[v] - level[u])
         way = "above" if apart > 0 else "below"
         told = f"{abs(apart):,} {way} the source" if apart else "the same as the source"
-        return f"level {int(level[v]):,}, {told}", []
+        return f"the target is on level {int(level[v]):,}, {told}", []
     return f"attributes are alike by {values.get('similarity', 0.0):.2f}", []
 
 

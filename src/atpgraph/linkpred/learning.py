@@ -1,11 +1,11 @@
-"""Learn what evidence is worth, from links taken out of the graph itself.
+"""Learn how to weigh evidence from edges hidden from the graph itself.
 
-Some edges are hidden, evidence is computed from the rest, and four linear models learn to find the
-hidden ones: among all pairs (``link``), against their reverses (``direction``), among pairs that
-paths join the other way round only (``order``), and among the targets that their source could have
-(``target``). Evidence is computed for a sample of sources, all pairs of a source together; each
-sampled source is weighted by the number of nodes it represents. Sources that no model has seen then
-tell how often suggestions are right.
+Hide some edges, compute evidence from the rest, and fit four linear models that tell hidden edges
+from other pairs: any pair without an edge (``link``), their own reverses (``direction``), pairs
+connected by paths in the opposite direction only (``order``), and other targets that their source
+could have (``target``). Only a sample of sources is used, since evidence is computed for all pairs
+of a source at once; each row carries a weight, the number of pairs it represents. Sources that the
+models have not seen show how often suggestions are right.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import ranking
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.attributes import Clock, link_counts
-from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.kernels import Room, best_of
 from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.evidence.parts import VectorEvidence
 from atpgraph.linkpred.protocols.negatives import free_nodes, one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.linkpred.ranking import Curve, Head, HitRates, Ranker, largest
-from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array, IntArray
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph.util.progress import stage
 
 QUESTIONS = ("link", "direction", "order", "target")
-# Rows of a sample: hidden edges, other targets that the source could have had, reverses of hidden
-# edges, and pairs that paths join the other way round only.
+# Rows of a sample: hidden edges, other targets that the source could have, reverses of hidden
+# edges, and pairs connected by paths in the opposite direction only.
 LINK, CANDIDATE, BACK, APART = range(4)
 BASE_RATES = (0.5, 0.01, 0.001)
 HORIZONS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # of popularity: shares of all edges
 RIDGE, CHOICE_RIDGE = 1.0, 10.0
-_ENOUGH = 2000  # hidden edges; a small graph is hidden from several times
+_ENOUGH = 10_000  # hidden edges; small graphs get several rounds of hiding
 _ROUNDS = 4
-_WORK = 4e8  # sources to learn from, times edges
-_AGAINST = 2000  # pairs of each kind to set against hidden edges
-_BEST, _CHANCE = 8, 30  # candidates: the best by each evidence, and some of the others
-_FEW = 10  # candidates of a source that nothing was hidden from, and links of one source
-_LONGEST = 4096  # vectors that can be the best of a source
-_JUDGED = 700  # sources of hidden edges to judge by, and as many others
-_LISTED = 20  # suggestions of a list that hit rates are learned from
-_BARE = 100  # nodes without edges that tell how often popular nodes are right for such
-_CAP = 20.0  # most that a list counts, in means
+_WORK = 3.5e11  # sources to learn from, times (edges of the graph) ** 1.5
+_AGAINST = 2000  # pairs of each kind to compare hidden edges with
+_BEST, _CHANCE = 8, 100  # candidates: the best by each evidence, and random others
+_FEW = 10  # most candidates of each kind for a source without hidden edges; most links of a source
+_LONGEST = 4096  # target vectors searched for the best candidates
+_JUDGED = 700  # sources of hidden edges, and as many others, to validate on
+_LISTED = 20  # suggestions per list that hit rates are learned from
+_BARE = 100  # least nodes without edges that their hit rates can be learned from
+_CAP = 20.0  # largest weight of a list, in multiples of the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Learned:
     heads: dict[str, Head]  # by question
     ratio: Curve  # from the score for `link` to the log of how much likelier links have it
     hits: HitRates
-    horizon: float  # of the popularity that ranks for sources without edges
+    horizon: float  # of the popularity that ranks targets of sources without edges
     validation: dict[str, Any]
 
 
@@ -73,13 +73,13 @@ class Hidden(NamedTuple):
     rest: DiGraph
 
     def left(self, which: BoolArray | None = None) -> DiGraph:
-        """Return the hidden edges, or some of them, as a graph of their own."""
+        """Return a graph of the hidden edges, or of some of them."""
         edges = self.edges if which is None else self.edges[which]
         u, v = self.graph.sources[edges], self.graph.targets[edges]
         return DiGraph.from_codes(u, v, self.graph.n_nodes)
 
     def connected(self) -> BoolArray:
-        """Return which hidden edges have ends that are still connected, by any path."""
+        """Return which hidden edges join nodes that are still connected, ignoring directions."""
         _, component = connected_components(self.rest.to_scipy(), directed=False)
         u, v = self.graph.sources[self.edges], self.graph.targets[self.edges]
         return np.asarray(component[u] == component[v])
@@ -94,17 +94,17 @@ def learn(
     max_pairs: int = 4000,
     n_candidates: int = 500,
 ) -> tuple[Learned, Collection]:
-    """Return what was learned, and the evidence of the last round.
+    """Return what was learned, and the evidence fitted last.
 
-    `fraction` of the edges are hidden in each round, and at most `max_pairs` sources learned from.
+    Each round hides `fraction` of the edges and learns from at most `max_pairs` sources.
     """
     evidence = collect()
     clock = evidence.settings.clock
     hidden = hide(graph, fraction, rng, clock)
-    rounds = min(_ROUNDS, -(-min(_ENOUGH, max_pairs) // len(hidden.edges)))
+    rounds = min(_ROUNDS, -(-_ENOUGH // len(hidden.edges)))
     judged = np.ones(graph.n_nodes, dtype=bool)
     samples: list[Sample] = []
-    if rounds > 1:  # a small graph is hidden from several times to learn, and once more to judge
+    if rounds > 1:  # learn from other hidden edges than those that validate
         for _ in range(rounds):
             some = hide(graph, fraction, rng, clock, keep_connected=True)
             samples.append(draw_sample(some, collect().fit(some.rest), judged, rng, max_pairs))
@@ -136,7 +136,7 @@ def learn(
 
 def n_sources(graph: DiGraph, most: int = 4000) -> int:
     """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
-    return int(np.clip(_WORK / max(graph.n_edges, 1), 400, most))
+    return int(np.clip(_WORK / max(graph.n_edges, 1) ** 1.5, 350, most))
 
 
 def hide(
@@ -146,9 +146,10 @@ def hide(
     clock: Clock | None = None,
     keep_connected: bool = False,
 ) -> Hidden:
-    """Hide a share of the edges, drawn uniformly; with a clock, of the newest half of them at most.
+    """Hide a random share of the edges; with a clock, only new ones and at most half of them.
 
-    To keep the graph connected is not tried where it would leave less than half of them.
+    With `keep_connected`, no component falls apart, unless that would allow fewer than half as many
+    edges.
     """
     real = np.flatnonzero(graph.sources != graph.targets)
     wanted = max(1, round(fraction * len(real)))
@@ -162,21 +163,21 @@ def hide(
     taken = np.sort(taken)
     if len(taken) < 2 or graph.n_edges - len(taken) < 1:
         raise InputError(
-            f"A graph of {graph.n_edges:,} edges is too small to learn from: some edges "
-            "are hidden, and the others must be enough to predict them."
+            f"A graph of {graph.n_edges:,} edges ({graph.n_self_loops:,} self-loops) is too small "
+            "to learn from: some edges are hidden, and the others must be enough to predict them."
         )
     return Hidden(graph, taken, graph.without_edges(taken))
 
 
 class Sample(NamedTuple):
-    """Pairs to learn from, all pairs of a source together: a row for each."""
+    """Pairs to learn from, one row each, grouped by source."""
 
     terms: Float64Array
     group: Int64Array  # number of the source, ascending from 0
     kind: Int64Array  # LINK, CANDIDATE, BACK or APART
     single: BoolArray  # whether the reverse is no edge
-    offset: Float64Array  # logarithm of how many candidates of its source a row stands for
-    weight: Float64Array  # how many pairs of the graph it stands for
+    offset: Float64Array  # log of the number of candidates of the source that the row represents
+    weight: Float64Array  # number of pairs of the graph that the row represents
 
     @classmethod
     def joined(cls, samples: list[Sample]) -> Sample:
@@ -186,7 +187,7 @@ class Sample(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
     def against(self) -> dict[str, tuple[Int64Array, Int64Array]]:
-        """Return the rows that are links, and those to set against them, by question."""
+        """Return the rows of links, and the rows to compare them with, by question."""
         link, other, _, apart = (np.flatnonzero(self.kind == kind) for kind in range(4))
         if len(other) > 10 * _AGAINST:  # near misses too
             other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
@@ -207,9 +208,9 @@ class Sample(NamedTuple):
 def draw_sources(
     shares: list[tuple[int, Any]], allowed: BoolArray, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Draw allowed sources: some in proportion to some values, others in proportion to others.
+    """Draw about `count` of the allowed sources in proportion to `values`, for each share.
 
-    The second array has the number of nodes that each source represents.
+    The second array is the number of nodes that each source represents.
     """
     rate = np.zeros(len(allowed))
     for count, values in shares:
@@ -227,14 +228,14 @@ def draw_sample(
     rng: np.random.Generator,
     most: int = 4000,
 ) -> Sample:
-    """Compute the terms of the pairs to learn from."""
+    """Draw sources and pairs to learn from, and compute their terms."""
     graph, near = hidden.graph, hidden.connected()
-    # Edges without which their ends fall apart teach little, unless most are of that kind.
+    # A hidden edge that was the only connection leaves no evidence, so it teaches little.
     left = hidden.left(near if near.mean() >= 0.5 else None)
     reverse = left.reverse()
     k = n_sources(graph, most)
-    anyone = min(k // 4, 500)
-    shares = [(k, left.out_degree), (anyone, allowed), (anyone, left.in_degree)]
+    # Targets of hidden edges are sources too: of the reverses that `direction` learns from.
+    shares = [(k, left.out_degree), (k // 4, left.in_degree), (min(k // 4, 500), allowed)]
     sources, stands = draw_sources(shares, allowed, rng)
     against = one_way_pairs(graph, min(_AGAINST, 4 * k), rng, among=sources)
     by_source = DiGraph.from_codes(against.sources, against.targets, graph.n_nodes)
@@ -247,10 +248,10 @@ def draw_sample(
         targets, offset = _candidates(graph, u, room, vectors, own)
         if not len(true):
             targets, offset = _thinned(targets, offset, own)
-        # Links, candidates, sources of hidden links to u, and nodes that reach u only.
+        # Links, candidates, sources of hidden links to u, and nodes that reach u one way.
         parts = (true[:_FEW], targets, into[:_FEW], targets_of(by_source, u))
         sizes = [len(part) for part in parts]
-        # A link stands for those of its source that were left out, and its source for others.
+        # A link represents those of its source that were left out; a source, other sources.
         counts = [len(true) / max(sizes[0], 1), 1.0, len(into) / max(sizes[2], 1), 1.0 / stands[at]]
         every = np.zeros(sum(sizes))
         every[sizes[0] : sizes[0] + sizes[1]] = offset
@@ -265,8 +266,7 @@ def draw_sample(
     group = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
     u = sources[group]
     terms = evidence.as_terms(evidence.numbers(table.astype(np.float64), u, v))
-    # Reverses of hidden edges come from their targets, which are sources of the sample as well:
-    # there the reverse is the hidden edge, and the pair itself must be none.
+    # A row of kind BACK is the reverse (u, v) of a hidden edge v → u: here (u, v) must be no edge.
     ends = np.where(kind == BACK, (u, v), (v, u))
     return Sample(terms, group, kind, graph.find_edges(*ends) < 0, offset, weight)
 
@@ -274,36 +274,27 @@ def draw_sample(
 def _candidates(
     graph: DiGraph, u: int, room: Room, vectors: list[Any], rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Return targets that u could have: the best by each evidence, and some by chance.
+    """Return possible targets of u: the best by each evidence, and random others.
 
-    The second array has the logarithm of the number of nodes that each represents.
+    The second array is the log of the number of nodes that each represents.
     """
     free = free_nodes(graph, u)
-    near = room.near[free[room.near]]
-    found = [_best(near, values) for values in room.table[near].T]
+    found = [best_of(room, free, _BEST).ravel()]
     for nodes, source, target in vectors:
         values = np.where(free[nodes], target @ source[u], 0.0)
         some = largest(values, _BEST)
         found.append(nodes[some[values[some] > 0]])
     top = np.unique(np.concatenate(found)).astype(np.int64)
+    top = top[top >= 0]
     free[top] = False
     chance, stands = _by_chance(free, rng)
     return np.concatenate([top, chance]), np.repeat([0.0, stands], [len(top), len(chance)])
 
 
-def _best(nodes: IntArray, values: FloatArray) -> IntArray:
-    """Return the nodes of a few of the largest values above 0, of equal ones the first."""
-    if len(values) > _BEST:
-        some = np.flatnonzero(values >= np.partition(values, -_BEST)[-_BEST])
-        nodes, values = nodes[some], values[some]
-    some = np.argsort(-values, kind="stable")[:_BEST]
-    return nodes[some[values[some] > 0]]
-
-
 def _thinned(
     targets: Int64Array, offset: Float64Array, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Return a few candidates of either kind to represent the others."""
+    """Return a few candidates of each kind to represent all of them."""
     kept, offset = [], offset.copy()
     for side in (np.flatnonzero(offset == 0), np.flatnonzero(offset > 0)):
         few = side[rng.permutation(len(side))[:_FEW]]
@@ -314,14 +305,14 @@ def _thinned(
 
 
 def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
-    """Return nodes whose target vectors are the longest, all source vectors, these vectors."""
+    """Return the nodes with the longest target vectors, all source vectors, and those targets."""
     length = np.einsum("ij,ij->i", part.target_, part.target_)
     nodes = np.sort(largest(length, _LONGEST)).astype(np.int32)
     return nodes, part.source_, part.target_[nodes]
 
 
 def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, float]:
-    """Draw a few of the free nodes; return them and the log of how many each represents."""
+    """Draw a few free nodes; return them, and the log of the number that each represents."""
     nodes = np.flatnonzero(free)
     drawn = rng.choice(nodes, min(_CHANCE, len(nodes)), replace=False)
     return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))
@@ -334,9 +325,9 @@ def fit_pairs(
     bad: Int64Array,
     use: BoolArray | None = None,
 ) -> Head:
-    """Fit a logistic regression of rows that are links against rows that are none.
+    """Fit a logistic regression that tells good rows from bad rows.
 
-    Both sides count alike, so a score of 0 means even odds where half of the pairs are links.
+    Both sides have the same total weight, so a score of 0 means even odds at a base rate of ½.
     """
     nothing = np.zeros(terms.shape[1])
     if not len(good) or not len(bad):  # every edge has its reverse, or all are reached
@@ -351,7 +342,7 @@ def fit_pairs(
     varies = spread > 1e-9  # a term that never varies gets no weight
     varies = varies if use is None else varies & use
     usual = np.average(terms[bad], axis=0, weights=weight[bad])
-    if not varies.any():  # single edges, say, of which no trace is left when they are hidden
+    if not varies.any():  # isolated edges, say: hiding them leaves no evidence
         return Head(nothing, 0.0, usual)
     model: Any = LogisticRegression(C=1.0 / RIDGE, max_iter=200, solver="newton-cholesky")
     scaled = (rows[:, varies] - mean[varies]) / spread[varies]
@@ -372,7 +363,7 @@ def _helps(
     good: Int64Array,
     bad: Int64Array,
 ) -> bool:
-    """Return whether terms lower the loss of the other half by more than a standard error."""
+    """Return whether the terms lower the held-out loss by more than its standard error."""
     gains, counts = [], []
     for mine, theirs in _HALVES:
         heads = [fit_pairs(terms, weight, good[mine], bad[mine], u) for u in (~doubtful, None)]
@@ -388,7 +379,7 @@ def _helps(
 def _judged(
     terms: Float64Array, weight: Float64Array, good: Int64Array, bad: Int64Array, use: BoolArray
 ) -> dict[str, Any]:
-    """Return AUC and calibration on the halves that were not learned from."""
+    """Return AUC and calibration by two-fold cross-validation."""
     if min(len(good), len(bad)) < 4:
         return {"auc": None, "error": None, "bins": []}
     score = np.empty(len(terms))
@@ -404,7 +395,7 @@ def _judged(
 def calibration(
     stated: Float64Array, truth: BoolArray, weight: Float64Array, groups: int = 10
 ) -> dict[str, Any]:
-    """Return the mean distance of stated from observed shares, and both in bins of equal weight."""
+    """Return the calibration error, and stated and observed shares in bins of equal weight."""
     order = np.argsort(stated, kind="stable")
     upto = np.cumsum(weight[order]) / weight.sum()
     place = np.empty(len(order), dtype=np.int64)
@@ -416,7 +407,7 @@ def calibration(
 def _in_bins(
     place: Int64Array, stated: Float64Array, truth: Any, weight: Float64Array, counted: str
 ) -> tuple[list[dict[str, Any]], float]:
-    """Return stated and observed shares in bins, and how far they are apart in the mean."""
+    """Return stated and observed shares by bin, and their mean absolute difference."""
     total, said, right = (np.bincount(place, weight * x) for x in (1.0, stated, truth))
     counts = np.bincount(place)
     bins = [
@@ -434,7 +425,7 @@ def _judge(
     cold: Float64Array,
     rng: np.random.Generator,
 ) -> Learned:
-    """Learn hit rates and probabilities from sources that the models have not seen."""
+    """Learn hit rates and probabilities from the allowed sources, and validate them."""
     graph, left, near = hidden.graph, hidden.left(), hidden.left(hidden.connected())
     k = min(n_sources(graph) // 2, _JUDGED)
     sources, own = draw_sources([(k, left.out_degree), (k, allowed)], allowed, rng)
@@ -447,7 +438,7 @@ def _judge(
         free = free_nodes(graph, u)
         free[nodes] = False
         chance, stands = _by_chance(free, streams[at])
-        missed = np.setdiff1d(true, nodes)  # hidden edges that no list would have
+        missed = np.setdiff1d(true, nodes)  # hidden edges that no list would show
         every = np.concatenate([nodes, missed, chance])
         terms = ranker.evidence.terms_of(u, every, room)
         weight = np.full(len(every), own[at])
@@ -468,7 +459,7 @@ def _judge(
     density = _density(len(hidden.edges), hidden.rest)
 
     def learned_from(which: BoolArray) -> tuple[Curve, HitRates]:
-        """Return what sources teach: the ratio for pairs, and hit rates of lists."""
+        """Return the ratio for pairs and the hit rates of lists, learned from some sources."""
         lists = which & warm if (which & warm).any() else np.ones_like(warm)
         counts, rows = np.minimum(own / own[lists].mean(), _CAP), lists[listed]
         rates = ranking.fit_hit_rates(features[rows], hit[rows], counts[listed[rows]])
@@ -478,7 +469,7 @@ def _judge(
             ratio = ranking.fit_log_ratio(score[good], weight[good], score[bad], weight[bad])
         return ratio, HitRates(*rates, cold, density)
 
-    # Each half of the sources is judged by what the other teaches.
+    # Validate each half of the sources by what the other half teaches.
     half = np.arange(len(sources)) % 2 == 0
     stated, shown = np.empty(len(score)), np.empty(len(hit))
     for which in (half, ~half):
@@ -496,8 +487,8 @@ def _judge(
         "hits": {"error": away, "ranks": ranks},
     }
     ratio, hits = learned_from(np.ones(len(sources), dtype=bool))
-    if ranker.evidence.settings.clock is None:  # with times, nothing lacks but what comes next
-        # The whole graph is supposed to lack the same share of its edges as the rest: more of them.
+    if ranker.evidence.settings.clock is None:  # with times, only future links are missing
+        # Suppose that the whole graph lacks the same share of its edges as the rest does.
         missing = graph.n_edges / hidden.rest.n_edges
         hits = hits.of_whole(missing, _density(missing * len(hidden.edges), graph))
     return Learned(heads, ratio, hits, ranker.horizon, report)
@@ -524,7 +515,7 @@ def _at_base_rates(
 
 
 def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
-    """Return the weighted share of pairs of a link and another pair in the right order."""
+    """Return the area under the ROC curve of weighted pairs."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(links, score, sample_weight=weight))
@@ -533,10 +524,10 @@ def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
 def _popularity(
     hidden: Hidden, clock: Clock | None, rng: np.random.Generator
 ) -> tuple[float, Float64Array]:
-    """Return the horizon that ranks the targets of new sources best, and its hit rate by rank.
+    """Return the horizon of popularity that ranks the targets of cold sources best, and hit rates.
 
-    Sources are treated as if nothing were known of them but when they choose. Without times, it is
-    the rate of nodes that lost all their edges or never had any, if there are enough.
+    A source counts as cold: only the time at which it chooses is known. Without times, the hit rate
+    by rank is that of nodes without edges in the rest, if there are enough of them.
     """
     graph, rest = hidden.graph, hidden.rest
     bare = rest.out_degree + rest.in_degree == 0

@@ -24,7 +24,7 @@ from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.evidence.parts import Settings
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
 from atpgraph.linkpred.learning import Learned, learn
-from atpgraph.linkpred.ranking import Ranker, largest, source_features
+from atpgraph.linkpred.ranking import Ranker, largest, log_odds, source_features
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import Registry, whole_number
 from atpgraph.util.frames import frame, html_table, ranking_frame
@@ -45,17 +45,17 @@ _SHORTLIST = 4  # sources that top_links ranks in full, for each link it is aske
 class LinkPredictor(Estimator):
     """Predict the links that a directed graph should have.
 
-    Some edges are hidden from the graph, evidence for links is computed from the rest (personalized
-    PageRank, short directed paths, co-citation, degrees, singular vectors, times, attributes), and
-    linear models learn from the hidden edges what the evidence is worth: is there a link at all,
-    which way does it point, does it follow the order of the graph, and which target would this
-    source choose. Then the evidence is computed again from the whole graph.
+    ``fit`` hides some edges, computes evidence for links from the rest (personalized PageRank,
+    short directed paths, co-citation, degrees, levels, singular vectors, times, attributes), and
+    learns from the hidden edges how to weigh it, with one linear model for each question: is there
+    a link at all, which way does it point, does it follow the order of the graph, and which target
+    would this source choose. Then it computes the evidence again from the whole graph.
 
     Parameters
     ----------
     evidence : "default", "all" or list of names
         Kinds of evidence, out of :data:`atpgraph.linkpred.evidence.KINDS`. The default leaves out
-        ``levels`` and ``atp``, which take long on large graphs and rarely add anything.
+        ``atp``, which takes long on large graphs and rarely adds anything.
     n_components : int
         Length of ATP's vectors; the singular vectors have twice as many.
     n_candidates : int
@@ -186,19 +186,18 @@ class LinkPredictor(Estimator):
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
         """Return :meth:`score_pairs` of node indices, a bounded number at a time."""
         self._fitted()
-        Registry("question", self.heads_)[question]  # an unknown name is refused
-        return self.score_all(u, v)[:, list(self.heads_).index(question)]
+        return self.score_all(u, v)[question]
 
-    def score_all(self, u: IntArray, v: IntArray) -> Float64Array:
-        """Return log-odds of pairs of node indices for all questions, in the order of `heads_`."""
+    def score_all(self, u: IntArray, v: IntArray) -> Registry[Float64Array]:
+        """Return log-odds of pairs of node indices for every question."""
         # Sorted by source, so that pieces of bounded size share few rows of evidence.
         order = np.argsort(u, kind="stable")
-        scores = np.empty((len(u), len(self.heads_)))
+        scores = Registry("question", {name: np.empty(len(u)) for name in self.heads_})
         for low in range(0, len(u), _PIECE):
             part = order[low : low + _PIECE]
             terms = self.evidence_.terms(u[part], v[part])
-            for column, head in enumerate(self.heads_.values()):
-                scores[part, column] = head.score(terms)
+            for name, head in self.heads_.items():
+                scores[name][part] = head.score(terms)
         return scores
 
     def score_from(self, u: IntArray, question: str = "link") -> Float64Array:
@@ -265,9 +264,6 @@ class LinkPredictor(Estimator):
         """
         graph = self._fitted()
         whole_number("k", k)
-        if base_rate is not None:
-            log_odds(base_rate)
-        several = graph.several(u) is not None
         codes = graph.codes(u).astype(np.int64)
 
         def visit(at: int, room: Room) -> tuple[AnyArray, Float64Array]:
@@ -275,10 +271,15 @@ class LinkPredictor(Estimator):
             return graph.labels[ranked.nodes], self.learned_.hits.rates(ranked, base_rate)
 
         found = self.evidence_.local.scan(codes, visit)
-        if as_frame:
-            labels, rates = ([each[side] for each in found] for side in (0, 1))
-            return ranking_frame(graph.labels[codes], labels, rates, ("source", "target", "rate"))
-        return found if several else found[0]
+        return self._lists(u, found, ("source", "target", "rate") if as_frame else None)
+
+    def _lists(self, asked: Labels, found: list[Any], names: tuple[str, ...] | None) -> Any:
+        """Return the lists found for the nodes asked, the one list of a single node, or a frame."""
+        if names:
+            labels, numbers = ([each[side] for each in found] for side in (0, 1))
+            nodes = self.graph_.labels[self.graph_.codes(asked)]
+            return ranking_frame(nodes, labels, numbers, names)
+        return found[0] if self.graph_.several(asked) is None else found
 
     def is_cold(self, u: Hashable) -> bool:
         """Return whether u has no edges, so that its suggestions are the most popular nodes."""
@@ -304,7 +305,6 @@ class LinkPredictor(Estimator):
         graph = self._fitted()
         prior = log_odds(self.density_ if base_rate is None else base_rate)
         whole_number("k", k)
-        several = graph.several(v) is not None
         codes = graph.codes(v).astype(np.int64)
         limit = max(_SOURCES, k)
         local, back = self.evidence_.local, graph.reverse()
@@ -321,11 +321,7 @@ class LinkPredictor(Estimator):
             scores = self.score_codes(nodes, np.full(len(nodes), code))
             order = np.argsort(-scores, kind="stable")[:k]
             found.append((graph.labels[nodes[order]], self._probability(scores[order], prior)))
-        if as_frame:
-            labels, rates = ([each[side] for each in found] for side in (0, 1))
-            names = ("target", "source", "probability")
-            return ranking_frame(graph.labels[codes], labels, rates, names)
-        return found if several else found[0]
+        return self._lists(v, found, ("target", "source", "probability") if as_frame else None)
 
     def top_links(
         self, k: int = 100, *, base_rate: float | None = None, as_frame: bool = False
@@ -339,8 +335,6 @@ class LinkPredictor(Estimator):
         """
         graph = self._fitted()
         whole_number("k", k)
-        if base_rate is not None:
-            log_odds(base_rate)
         sources, bound = self._promising(_SHORTLIST * k + 100)
         direction, hits = self.heads_["direction"], self.learned_.hits
         found: list[tuple[AnyArray, ...]] = []
@@ -492,16 +486,3 @@ class LinkPredictor(Estimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a predictor that :meth:`save` wrote."""
         return predictor_file.load(cls, path)
-
-
-def log_odds(base_rate: float) -> float:
-    """Return the offset that a share of links among the pairs adds to every score.
-
-    Examples
-    --------
-    >>> log_odds(0.5)
-    0.0
-    """
-    if not 0 < base_rate < 1:
-        raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
-    return float(np.log(base_rate / (1.0 - base_rate)))

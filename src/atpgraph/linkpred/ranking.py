@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, logit, logsumexp
 
+from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.attributes import link_counts
@@ -146,7 +147,7 @@ class HitRates:
             rates = self.cold[np.minimum(np.arange(len(rates)), len(self.cold) - 1)]
         if base_rate is None:
             return rates
-        by = logit(base_rate) - logit(self.density)
+        by = log_odds(base_rate) - log_odds(self.density)
         return np.asarray(expit(logit(np.clip(rates, 1e-12, 1 - 1e-12)) + by))
 
     def of_whole(self, missing: float, density: float) -> HitRates:
@@ -232,3 +233,16 @@ def largest(values: AnyArray, k: int) -> Int64Array:
     """Return the indices of the k largest values."""
     k = min(k, len(values))
     return np.argpartition(-values, k - 1)[:k].astype(np.int64) if k else np.empty(0, np.int64)
+
+
+def log_odds(base_rate: float) -> float:
+    """Return the offset that a share of links among the pairs adds to every score.
+
+    Examples
+    --------
+    >>> log_odds(0.5)
+    0.0
+    """
+    if not 0 < base_rate < 1:
+        raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
+    return float(np.log(base_rate / (1.0 - base_rate)))

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-
 from atpgraph.embedding import ATP
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import baselines as rows
@@ -70,7 +68,7 @@ class LearnedLinks:
             n_components=max(self.n_components // 2, 1),
             random_state=self.random_state,
         ).fit(graph, times=times)
-        self._seen: dict[bytes, Float64Array] = {}
+        self._seen: dict[bytes, Registry[Float64Array]] = {}
         return self
 
     def under(self, protocol: str) -> LearnedLinks:
@@ -86,7 +84,7 @@ class LearnedLinks:
             while len(self._seen) > 1:  # keep the positives, which several protocols share
                 del self._seen[next(reversed(self._seen))]
             self._seen[key] = self.model_.score_all(u, v)
-        return np.asarray(self._seen[key][:, list(self.model_.heads_).index(self.question)])
+        return self._seen[key][self.question]
 
     def score_from(self, u: IntArray) -> FloatArray:
         """Return the log-odds against all nodes."""

@@ -44,8 +44,8 @@ def test_a_row_is_the_terms_of_all_pairs_weighed(everything: Collection) -> None
 
 
 def test_the_default_leaves_the_slow_kinds_out() -> None:
-    assert set(KINDS) - set(select_kinds("default")) == {"levels", "atp"}
-    assert select_kinds("default,levels") == [kind for kind in KINDS if kind != "atp"]
+    assert set(KINDS) - set(select_kinds("default")) == {"atp"}
+    assert select_kinds("default,atp") == list(KINDS)
 
 
 def test_degrees_and_spectral_against_the_adjacency() -> None:
@@ -93,6 +93,8 @@ def test_attributes_of_every_kind_mean_the_same() -> None:
     assert other == pytest.approx(0, abs=1e-4)
     listed = attribute_vectors(["red wine", "blue sea", "", "red wine"], graph)
     assert np.allclose(listed, alike.vectors_, atol=1e-5)
+    words = pd.DataFrame({"node": list("abcd"), "text": ["red wine", "blue sea", None, "red wine"]})
+    assert np.allclose(attribute_vectors(words, graph), alike.vectors_, atol=1e-5)
     table = pd.DataFrame({"node": list("abcd"), "x": [1.0, 2, 3, 4], "y": [4.0, 1, 3, 2]})
     numbers = table[["x", "y"]].to_numpy()
     expected = attribute_vectors(numbers, graph)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import LOCAL
-from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.kernels import Room, best_of
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
 from tests.linkpred.helpers import dense
 
@@ -111,3 +111,16 @@ def test_scans_agree_for_any_number_of_threads() -> None:
     assert one.tobytes() == many.tobytes()
     u, v = rng.integers(300, size=(2, 4000))
     assert np.array_equal(Local(columns).fit(graph).pairs(u, v), one[u, v])
+
+
+@given(graphs(), st.integers(1, 4))
+def test_the_best_of_each_column_are_those_of_a_sort(graph: DiGraph, k: int) -> None:
+    free = np.arange(graph.n_nodes) % 3 > 0
+
+    def visit(_: int, room: Room) -> None:
+        for column, found in zip(room.table.T, best_of(room, free, k), strict=True):
+            nodes = room.near[free[room.near] & (column[room.near] > 0)]
+            expected = nodes[np.argsort(-column[nodes], kind="stable")][:k]
+            assert found[found >= 0].tolist() == expected.tolist()
+
+    Local(LOCAL).fit(graph).scan(np.arange(graph.n_nodes), visit)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.evaluation.calibration import reliability
-from atpgraph.evaluation.comparison import Comparison
+from atpgraph.evaluation.intervals import Comparison
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array

@@ -80,12 +80,18 @@ def _recent(x: Numbers, horizon: str) -> Any:
     return x.get(f"recent in-degree, {horizon} %", x["in_v"]) + ever / (x["most"] + 1.0)
 
 
+class HierarchyLevels(Levels):
+    """Levels as the hierarchy of the paper has them."""
+
+    method = "h-voting"
+
+
 _COSINE = Walk("><>", "cosine", damping=(0.5, 0.0), arrival=0.5)
 _TWO_STEPS = Walk(">>", damping=(0.0,))
 FORMULAS = {
     # level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
     "levels": Formula(
-        "difference of levels", lambda x: x["level of v"] - x["level of u"], part=Levels
+        "difference of levels", lambda x: x["level of v"] - x["level of u"], part=HierarchyLevels
     ),
     # Number of nodes w with u → w → v, hubs included.
     "common-neighbours": Formula(

@@ -46,7 +46,7 @@ KINDS: Registry[str] = Registry(
         "atp": "ATP's vectors for links",
     },
 )
-DEFAULT = tuple(kind for kind in KINDS if kind not in ("levels", "atp"))
+DEFAULT = tuple(kind for kind in KINDS if kind != "atp")
 _GROUPS = {"default": DEFAULT}
 
 

@@ -89,7 +89,10 @@ def _matrix(attributes: Any, graph: DiGraph) -> Any:
         known = dict(zip(nodes.tolist(), attributes, strict=True))
         return _tfidf([known.get(code, "") for code in range(graph.n_nodes)])
     if not np.isfinite(attributes.data if sparse else attributes).all():
-        raise InputError("The attributes hold a number that is not finite.")
+        raise InputError(
+            "The attributes hold a number that is not finite; fill in missing values, or leave "
+            "nodes out of a mapping."
+        )
     if sparse:
         given = sp.csr_array(attributes).astype(np.float64)
         norm = np.sqrt(np.asarray(given.multiply(given).sum(axis=1)).reshape(-1))
@@ -117,8 +120,13 @@ def _of_table(table: Any, graph: DiGraph) -> Mapping[Any, Any]:
     columns = [table[name].to_numpy() for name in names]
     rows: list[Any] = list(zip(*columns, strict=True))
     if any(column.dtype.kind not in "biuf" for column in columns):
-        rows = [" ".join(map(str, row)) for row in rows]
+        rows = [" ".join(str(x) for x in row if not _is_missing(x)) for row in rows]
     return dict(zip(labels, rows, strict=True))
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a cell is empty: None, NaN or pandas' NA."""
+    return value is None or str(value) in ("nan", "<NA>", "NaT")
 
 
 def _tfidf(texts: list[str]) -> Any:

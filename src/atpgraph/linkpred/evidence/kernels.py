@@ -247,3 +247,28 @@ def weigh(room: Room, weights: Float64Array, floors: Float64Array, scores: Float
                 total += weights[c, 0] + weights[c, 1] * np.log(x / floors[c])
                 total += weights[c, 2] * np.sqrt(x)
         scores[i] = total
+
+
+@kernel
+def best_of(room: Room, free: BoolArray, k: int) -> Int32Array:
+    """Return the k free nodes of the largest positive values in each column, one row per column.
+
+    The first of equal ones win; −1 where there are fewer than k.
+    """
+    columns = room.table.shape[1]
+    best = np.full((columns, k), -1, dtype=np.int32)
+    value = np.zeros((columns, k), dtype=np.float32)  # of `best`, largest first
+    for i in range(room.size[0]):
+        y = room.nodes[i]
+        if not free[y]:
+            continue
+        for c in range(columns):
+            x = room.table[y, c]
+            if x <= value[c, k - 1]:  # most nodes: a pass over the table instead of a sort
+                continue
+            at = k - 1
+            while at > 0 and x > value[c, at - 1]:
+                value[c, at], best[c, at] = value[c, at - 1], best[c, at - 1]
+                at -= 1
+            value[c, at], best[c, at] = x, y
+    return best

@@ -20,6 +20,8 @@ from atpgraph.util.threads import Workers
 T = TypeVar("T")
 
 _AT_ONCE = 32  # sources of a task
+_WORK = 2**35  # edges that a step may follow from one source, times edges of the graph
+_BUDGET = 2**15, 2**18  # least and most edges that a step may follow from one source
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Local:
     Walks that begin alike share their first steps. No walk passes through a hub, a node with more
     than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
     of the time. Where a step from one source would follow more than `budget` edges, the limit of a
-    hub is halved until it does not. Terms of each column are whether there is any, log(value /
+    hub is halved until it does not; by default the budget is smaller in large graphs, so that a fit
+    stays affordable. Terms of each column are whether there is any, log(value /
     floor) where there is, and the root of the value, which tells much from very much.
 
     Examples
@@ -90,11 +93,12 @@ class Local:
         columns: Sequence[PageRank | Walk],
         *,
         hub: int = 1000,
-        budget: int = 2**15,
+        budget: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.columns = tuple(columns)
-        self.hub, self.budget, self.n_jobs = hub, budget, n_jobs
+        self.hub, self.n_jobs = hub, n_jobs
+        self._given_budget = budget
         self.names = [column.name for column in columns]
         self.term_names = [
             f"{form}{name}" for name in self.names for form in ("any ", "log ", "root of ")
@@ -106,6 +110,8 @@ class Local:
     def fit(self, graph: DiGraph) -> Self:
         """Keep both directions of the adjacency, and the graph without directions."""
         self.graph = graph
+        usual = int(np.clip(_WORK // max(graph.n_edges, 1), *_BUDGET))
+        self.budget = usual if self._given_budget is None else self._given_budget
         back = graph.reverse()
         self._rooms.clear()
         self._ends = Adjacency(graph.indptr, graph.targets, back.indptr, back.targets)
