@@ -111,7 +111,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
     )
     return done.stdout
 
