@@ -105,8 +105,9 @@ def learn(
     judged = np.ones(graph.n_nodes, dtype=bool)
     samples: list[Sample] = []
     if rounds > 1:  # learn from other hidden edges than those that validate
+        connected = hidden.connected().mean() >= 0.5  # not in a forest, where any edge is a bridge
         for _ in range(rounds):
-            some = hide(graph, fraction, rng, clock, keep_connected=True)
+            some = hide(graph, fraction, rng, clock, keep_connected=bool(connected))
             samples.append(draw_sample(some, collect().fit(some.rest), judged, rng, max_pairs))
         evidence.fit(hidden.rest)
     else:
