@@ -354,6 +354,9 @@ names = st.sampled_from(["g.txt", "g.csv", "g.tsv", "g.txt.gz", "g.csv.gz", "g.e
 @example([("source", "target"), ("1", "2")], "g.txt", None, False)
 @example([("a", "b"), ("1", "2")], "g.txt", None, False)
 @example([("\ufeffa", "b")], "g.txt", " ", True)
+@example([("source", "\n%")], "g.txt", None, True)
+@example([("\n%", "source"), (" 0", "source")], "g.txt", " ", False)
+@example([("a\n\n\tb", "c"), ("1", "2")], "g.txt", " ", True)
 def test_round_trip_with_odd_labels(tmp_path, pairs, name, delimiter, weighted):
     weights = np.arange(len(pairs)) / 3 if weighted else None
     graph = DiGraph.from_edges(pairs, weights=weights)

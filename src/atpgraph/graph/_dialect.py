@@ -231,23 +231,28 @@ def sample_rows(
     ([['from', 'to'], ['1', '2']], 10)
     """
     lines = io.StringIO(sample, newline="")
+    begins = True  # whether the next line begins a record, and is not part of a quoted field
+
+    def wanted() -> Iterator[str]:
+        nonlocal begins
+        for line in lines:
+            text = line.strip(" \t\r\n")
+            if not begins:
+                yield line
+            elif text and text[0] not in comments:
+                begins = False
+                yield (
+                    text.replace("\t", " ") + "\n" if delimiter == " " and '"' not in text else line
+                )
+
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     rows: list[list[str]] = []
     end = 0
-    for row in csv.reader(
-        _record_lines(lines, delimiter == " ", comments),
-        delimiter=delimiter, skipinitialspace=True, quoting=quoting,
-    ):  # fmt: skip
+    for row in csv.reader(wanted(), delimiter=delimiter, skipinitialspace=True, quoting=quoting):
+        begins = True
         end = end or lines.tell()
         fields = [field.strip() for field in row]
         while len(fields) > 2 and not fields[-1]:
             fields.pop()
         rows.append(fields)
     return rows, end
-
-
-def _record_lines(lines: Iterable[str], blanks: bool, comments: str) -> Iterator[str]:
-    for line in lines:
-        text = line.strip(" \t\r\n")
-        if text and text[0] not in comments:
-            yield text.replace("\t", " ") + "\n" if blanks and '"' not in text else line
