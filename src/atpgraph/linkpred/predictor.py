@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from atpgraph.embedding.settings import Estimator
 from atpgraph.errors import InputError
@@ -37,6 +37,7 @@ _PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 100  # candidates of recommend_sources
 # Sources that top_links searches, and ranks, before it looks whether that is enough.
 _STEP, _BATCH = 2**10, 2**7
+_MOST_SEEN = 5e7  # targets that the walks of top_links may find; large graphs have more
 # The question whose score orders a list of targets, or of sources.
 ORDERS: Registry[str] = Registry("order", {"targets": "target", "sources": "link"})
 _SHORTLIST = 4  # sources that top_links ranks in full, for each link it is asked for
@@ -375,21 +376,26 @@ class LinkPredictor(Estimator):
         cheap = self.evidence_.local.cheaper()
         terms = self.evidence_.local_weights(self.heads_["target"].weights, cheap)
 
-        found = np.full(len(active), -np.inf)
+        found, seen = np.full(len(active), -np.inf), 0.0
         with stage("searching sources", len(active)) as progress:
             for low in range(0, len(active), _STEP):
                 some, rest = active[low : low + _STEP], bound[low + _STEP :]
 
-                def visit(at: int, room: Room, some: Int64Array = some) -> float:
+                def visit(at: int, room: Room, some: Int64Array = some) -> tuple[float, int]:
                     u = int(some[at])
                     new = ~np.isin(room.near, np.append(targets_of(graph, u), u))
                     scores = cheap.scores(room, terms)[new]
-                    top = scores.max(initial=-np.inf)  # counted twice: walks do not find all
-                    return float(top - logsumexp([*scores, top])) if len(scores) else -np.inf
+                    if not len(scores):
+                        return -np.inf, len(room.near)
+                    # The share of the best, which counts twice: walks do not find all targets.
+                    share = -np.log1p(np.exp(scores - scores.max()).sum())
+                    return float(share), len(room.near)
 
-                shares = np.array(cheap.scan(some, visit, progress))
+                shares, sizes = np.array(cheap.scan(some, visit, progress)).T
                 found[low : low + _STEP] = bound[low : low + _STEP] + weights[0] * shares
-                if len(rest) and np.sum(found >= rest[0]) >= count:
+                seen += float(sizes.sum())
+                enough = len(rest) and np.sum(found >= rest[0]) >= count
+                if enough or seen > _MOST_SEEN:
                     break
         best = np.argsort(-found, kind="stable")[:count]
         return active[best], bound[best]
