@@ -37,7 +37,7 @@ _PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 100  # candidates of recommend_sources
 # Sources that top_links searches, and ranks, before it looks whether that is enough.
 _STEP, _BATCH = 2**10, 2**7
-_MOST_SEEN = 5e7  # targets that the walks of top_links may find; large graphs have more
+_MOST_SEEN = 2e7  # targets that the walks of top_links may find; large graphs have more
 # The question whose score orders a list of targets, or of sources.
 ORDERS: Registry[str] = Registry("order", {"targets": "target", "sources": "link"})
 _SHORTLIST = 4  # sources that top_links ranks in full, for each link it is asked for
