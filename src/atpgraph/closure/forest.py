@@ -280,6 +280,9 @@ def _answer(
     """Answer by one binary search for the last holder of the target before the source."""
     for q in range(len(sources)):
         u, v = node[sources[q]], node[targets[q]]
+        if u == v:  # rare, or nearly always, as in a graph that is one component
+            answer[q] = True
+            continue
         place = rows[u, 0]
         # No branch: which of the pairs are joined is as good as random.
         found = (place >= rows[v, 0]) & (place < rows[v, 0] + rows[v, 1])
