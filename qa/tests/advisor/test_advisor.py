@@ -44,12 +44,10 @@ def people(advisor: Advisor, question: Question, *rules: Policy, **options: obje
 def test_it_is_the_router_that_ranks(
     advisor: Advisor, router: Router, question: Question, latest: History
 ) -> None:
-    from atpgraph_qa.advisor.suggest import LocalRanker, suggest
+    from atpgraph_qa.advisor.suggest import Ranker, suggest
     from atpgraph_qa.timeline.query import Query
 
-    expected = suggest(
-        router, Query.now(latest, question), ranker=LocalRanker(router, advisor.hierarchy)
-    )
+    expected = suggest(Ranker(router, advisor.hierarchy), Query.now(latest, question))
     assert advisor.ask(question) == expected
 
 

@@ -12,7 +12,7 @@ import pytest
 from atpgraph.errors import InputError
 from atpgraph_qa.advisor.newcomers import evidence, read_newcomers, welcome
 from atpgraph_qa.advisor.policies import Dispatcher, Policy
-from atpgraph_qa.advisor.suggest import suggest
+from atpgraph_qa.advisor.suggest import Ranker, suggest
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.events import Newcomer
 from atpgraph_qa.timeline.history import History
@@ -36,9 +36,9 @@ def test_newcomers_get_questions_of_what_they_declare(
         query = Query.now(history, Question(tags=tuple(names[:2])))
         scores = router.score(query, np.array([person.user for person in people]))
         assert int(np.argmax(scores)) == n
-        found = suggest(router, query, keeper)
+        found = suggest(Ranker(router), query, keeper)
         assert [p.user for p in found.people if p.user >= 10_000] == [people[n].user]
-    every = suggest(router, query, top=1000).people
+    every = suggest(Ranker(router), query, top=1000).people
     mine = next(person for person in every if person.user == people[-1].user)
     assert [reason.kind for reason in mine.reasons] == ["declared"]
     assert topics[-1][0] in mine.reasons[0].text
@@ -55,7 +55,7 @@ def test_newcomers_change_nothing_for_the_others(latest: History, router: Router
     second = router.score(Query.now(after, question), latest.users)
     np.testing.assert_allclose(first, second, atol=1e-9)
     assert not len(after.records.newcomers[77_777].questions)
-    named = suggest(router, Query.now(after, question), top=1000).people
+    named = suggest(Ranker(router), Query.now(after, question), top=1000).people
     assert 77_777 not in {person.user for person in named}
 
 
@@ -69,7 +69,7 @@ def test_newcomers_of_an_earlier_moment(latest: History, router: Router) -> None
     assert len(history.records.questions) == 300
     np.testing.assert_array_equal(np.delete(history.n_won, history.codes([10_000])), then.n_won)
     query = Query.now(history, Question(latest.records.texts.titles[5], "", (names[0],)))
-    assert 10_000 in {person.user for person in suggest(router, query, top=1000).people}
+    assert 10_000 in {person.user for person in suggest(Ranker(router), query, top=1000).people}
     assert len(evidence(latest, newcomer)) == 3
 
 
@@ -81,7 +81,7 @@ def test_first_answers_count(latest: History, router: Router) -> None:
     assert after.n_given[code] == 2
     assert after.n_won[code] == 1
     question = Query.again(latest.records, int(unresolved[0])).question
-    found = suggest(router, Query.now(after, question), top=1000).people
+    found = suggest(Ranker(router), Query.now(after, question), top=1000).people
     mine = next(person for person in found if person.user == 10_000)
     assert mine.reasons[0].text == "newcomer, 2 first answers"
     assert set(mine.reasons[0].questions) == set(ids)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph_qa import Site
-from atpgraph_qa.advisor.suggest import suggest
+from atpgraph_qa.advisor.suggest import Ranker, suggest
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.history import History
@@ -31,7 +31,7 @@ def test_every_count_in_a_reason_is_true(
     names = tuple(records.tags.names[tag] for tag in tags)
     query = Query.now(latest, Question(records.texts.titles[like], "", names, asker))
     kinds = set()
-    for person in suggest(router, query, top=3).people:
+    for person in suggest(Ranker(router), query, top=3).people:
         mine = [
             (int(q), int(a))
             for a, q in enumerate(site.answers.question)

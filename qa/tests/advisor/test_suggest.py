@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from atpgraph_qa.advisor.suggest import suggest
+from atpgraph_qa.advisor.suggest import Ranker, suggest
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, Question
@@ -19,10 +19,10 @@ def test_ranking_is_the_brute_force_one(latest: History, router: Router) -> None
     for number in range(30):
         like = Query.again(latest.records, int(rng.integers(latest.n_questions)), latest)
         query = replace(like, asked_ms=latest.last_ms + number * 1_000_000)
-        found = [person.user for person in suggest(router, query, top=200).people]
+        found = [person.user for person in suggest(Ranker(router), query, top=200).people]
         assert len(found) > 50
         assert found == brute_force(router, query, len(found))
-        few = [person.user for person in suggest(router, query, top=5).people]
+        few = [person.user for person in suggest(Ranker(router), query, top=5).people]
         assert few == found[:5]
 
 
@@ -38,7 +38,7 @@ def test_ranking_is_the_brute_force_one(latest: History, router: Router) -> None
 def test_little_is_known(
     latest: History, router: Router, title: str, tags: tuple[str, ...], asker: int, notes: int
 ) -> None:
-    found = suggest(router, Query.now(latest, Question(title, "", tags, asker)))
+    found = suggest(Ranker(router), Query.now(latest, Question(title, "", tags, asker)))
     assert len(found.people) == 5
     assert all(np.isfinite(person.score) for person in found.people)
     assert len(found.notes) == notes
@@ -49,11 +49,11 @@ def test_asker_with_one_question(latest: History, router: Router) -> None:
     asked = np.bincount(asker[asker >= 0], minlength=latest.n_users)
     once = int(latest.users[np.flatnonzero(asked == 1)[0]])
     question = Question(latest.records.texts.titles[0], asker=once)
-    found = suggest(router, Query.now(latest, question), top=400)
+    found = suggest(Ranker(router), Query.now(latest, question), top=400)
     assert once not in {person.user for person in found.people}
     assert len(found.people) == found.candidates
 
 
 def test_weak_evidence_is_said(latest: History, router: Router) -> None:
-    found = suggest(router, Query.now(latest, Question()), least_confidence=1.1)
+    found = suggest(Ranker(router), Query.now(latest, Question()), least_confidence=1.1)
     assert "evidence is weak" in found.abstains

@@ -19,7 +19,7 @@ from atpgraph_qa.advisor.model_folder import ModelFolder, read_expertise, write_
 from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
 from atpgraph_qa.advisor.policies import AskLog, Dispatcher, Policy
 from atpgraph_qa.advisor.reasons import Hierarchy
-from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, LocalRanker, Ranker, Suggestions, suggest
+from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, Ranker, Suggestions, suggest
 from atpgraph_qa.data.site import Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
@@ -234,10 +234,9 @@ class Advisor:
             )
         dispatcher = policy if isinstance(policy, Dispatcher) else Dispatcher(policy, log)
         return suggest(
-            self.router,
+            ranker or self.ranker,
             query,
             dispatcher,
-            ranker=ranker or self.ranker,
             top=renamed_top(k, top),
             least_confidence=least_confidence,
         )
@@ -348,9 +347,9 @@ class Advisor:
         return replace(self, history=history, hierarchy=hierarchy, newcomers=new, stored=None)
 
     @property
-    def ranker(self) -> LocalRanker:
+    def ranker(self) -> Ranker:
         """Return the object that ranks in this process."""
-        return LocalRanker(self.router, self.hierarchy)
+        return Ranker(self.router, self.hierarchy)
 
     @cached_property
     def open_history(self) -> History:

@@ -22,10 +22,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -69,16 +69,17 @@ from atpgraph_qa.timeline.tables import (
 )
 
 if TYPE_CHECKING:
-    from atpgraph.embedding.estimator import ATP
     from atpgraph_qa.competition import Posts
     from atpgraph_qa.expertise import Expertise
 
+T = TypeVar("T")
 FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-levels"
 TEXT_VECTORS, VERSION = "atpgraph-text-vectors", 1
 MANIFEST, EXPERTISE, VECTORS = "model.json", "expertise.npz", "vectors.npz"
+TIMES, HEIGHTS = "timeline.npz", "levels.npz"
 WEIGHTS, TOKENIZER = "text-model.onnx", "text-tokenizer.json"
 _PART = 5000
-_FILES = (MANIFEST, "timeline.npz", "levels.npz", EXPERTISE, VECTORS, WEIGHTS, TOKENIZER)
+_FILES = (MANIFEST, TIMES, HEIGHTS, EXPERTISE, VECTORS, WEIGHTS, TOKENIZER)
 _HINT = "a trained model; make one with 'atp qa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
@@ -140,23 +141,23 @@ def write_model(
         "site": fingerprint(History(records).posts()),
         "router": router.to_json(),
         "newcomers": [asdict(newcomer) for newcomer in newcomers],
+        "text": None,
     }
     with atomic_folder(path, known=_FILES) as folder:
 
         def write(file: str, kind: str, arrays: dict[str, AnyArray], **more: Any) -> None:
             write_archive(folder / file, {"format": kind, "version": VERSION, **more}, arrays)
 
-        write("timeline.npz", TIMELINE, _arrays(records), now=history.now)
+        write(TIMES, TIMELINE, _arrays(records), now=history.now)
         levels = {"users": hierarchy.users, "level": hierarchy.level}
-        write("levels.npz", LEVELS, levels, top=hierarchy.top)
+        write(HEIGHTS, LEVELS, levels, top=hierarchy.top)
         if not isinstance(expertise, bytes):
             expertise.model.save(folder / EXPERTISE)
         elif expertise:
             (folder / EXPERTISE).write_bytes(expertise)
-        meaning, manifest["text"] = records.meaning, None
-        if meaning is not None:
-            write(VECTORS, TEXT_VECTORS, {"vectors": meaning.vectors})
-            model = meaning.model
+        if records.meaning is not None:
+            write(VECTORS, TEXT_VECTORS, {"vectors": records.meaning.vectors})
+            model = records.meaning.model
             own = model.name not in (STATIC, DENSE)
             manifest["text"] = {"model": model.name, "digest": model.digest, "own": own}
             for file, name in zip(model.files if own else (), (WEIGHTS, TOKENIZER), strict=False):
@@ -180,9 +181,8 @@ class ModelFolder:
         if not folder.is_dir():
             kind = "is a file, and not" if folder.exists() else "does not exist, and so is not"
             raise InputError(f"{folder} {kind} {_HINT}.")
-        if not (folder / MANIFEST).is_file():
-            raise InputError(f"{folder} is not {_HINT}.")
-        manifest = read_json(folder / MANIFEST, _HINT)
+        there = (folder / MANIFEST).is_file()
+        manifest = read_json(folder / MANIFEST, _HINT) if there else None
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise InputError(f"{folder} is not {_HINT}.")
         if manifest.get("version") != VERSION:
@@ -192,58 +192,60 @@ class ModelFolder:
             )
         return cls(folder, manifest)
 
-    def history(self) -> History:
-        """Return the site as it was when the model was trained."""
-        plain = self._timeline()
-        meaning = self._meaning(len(plain.records.questions))
-        return replace(plain, records=replace(plain.records, meaning=meaning))
+    def _read(
+        self, file: str, kind: str, fields: Mapping[str, Field], restore: Callable[..., T]
+    ) -> T:
+        return read_archive(self.path / file, kind, VERSION, _HINT, fields, restore)
 
-    def _timeline(self) -> History:
-        """Return the history without its vectors, which need the text model."""
+    def history(self, *, vectors: bool = True) -> History:
+        """Return the site as it was when the model was trained.
+
+        Without `vectors` the text model is not needed.
+        """
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
             return History(_records(arrays), int(description["now"]))
 
-        file = self.path / "timeline.npz"
-        return read_archive(file, TIMELINE, VERSION, _HINT, _FIELDS, restore)
+        plain = self._read(TIMES, TIMELINE, _FIELDS, restore)
+        if not vectors or self.manifest.get("text") is None:
+            return plain
+        n_questions = len(plain.records.questions)
 
-    def _meaning(self, n_questions: int) -> Meaning | None:
-        """Return the vectors of the questions; None where there is no text model."""
-        stated, folder = self.manifest.get("text"), self.path
-        if stated is None:
-            return None
+        def fitting(_: dict[str, Any], arrays: dict[str, AnyArray]) -> AnyArray:
+            if len(arrays["vectors"]) != n_questions:
+                raise ValueError("its vectors do not fit its questions")
+            return arrays["vectors"].astype(np.int8)
+
+        model = self._text_model(self.manifest["text"])
+        meaning = Meaning(model, self._read(VECTORS, TEXT_VECTORS, _VECTOR_FIELDS, fitting))
+        return History(replace(plain.records, meaning=meaning), plain.now)
+
+    def _text_model(self, stated: Any) -> TextModel:
+        """Return the text model that the manifest describes."""
+        folder = self.path
+        model: TextModel | None = None
         if not isinstance(stated, dict) or not isinstance(stated.get("model"), str):
             raise InputError(f"{folder} does not say which text model it has: train it again.")
-        model: TextModel | None
         if stated.get("own"):
             model = OnnxText(folder / WEIGHTS, folder / TOKENIZER, stated["model"])
         elif stated["model"] in (STATIC, DENSE):
             model = text_model(stated["model"])
-        else:
+        if model is None:
             raise InputError(f"{folder} names a text model that does not exist: train it again.")
-        assert model is not None
         if model.digest != stated.get("digest"):
             raise InputError(
                 f"{folder} was trained with another text model than the {model.name!r} that is "
                 "here: train it again."
             )
-
-        def restore(_: dict[str, Any], arrays: dict[str, AnyArray]) -> AnyArray:
-            if len(arrays["vectors"]) != n_questions:
-                raise ValueError("its vectors do not fit its questions")
-            return arrays["vectors"].astype(np.int8)
-
-        file = folder / VECTORS
-        vectors = read_archive(file, TEXT_VECTORS, VERSION, _HINT, _VECTOR_FIELDS, restore)
-        return Meaning(model, vectors)
+        return model
 
     def posts(self) -> Posts:
         """Return all posts of the site, without their text."""
-        return History(self._timeline().records).posts()
+        return History(self.history(vectors=False).records).posts()
 
     def router(self) -> Router:
         """Return the router."""
-        with _damage(self.path / MANIFEST):
+        with self._damage():
             router = Router.from_json(self.manifest["router"])
             if router.pool != "all":
                 raise ValueError("its router ranks only people who have answered")
@@ -256,8 +258,7 @@ class ModelFolder:
             users, level = (arrays[n].astype(np.int64, copy=False) for n in ("users", "level"))
             return Hierarchy(users, level, int(description["top"]))
 
-        file = self.path / "levels.npz"
-        return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
+        return self._read(HEIGHTS, LEVELS, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
         """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
@@ -275,9 +276,8 @@ class ModelFolder:
         """Return the embedding that expertise and difficulty come from."""
         from atpgraph_qa.expertise import Expertise
 
-        if not (self.path / EXPERTISE).exists():
-            return Expertise.fit(self.posts())
-        return Expertise.from_model(_embedding(self.path / EXPERTISE))
+        file = self.path / EXPERTISE
+        return _expertise(file) if file.exists() else Expertise.fit(self.posts())
 
     def expertise_of(self, site: Site) -> Expertise:
         """Return the same for the site that the model was trained on; any other is refused."""
@@ -290,10 +290,19 @@ class ModelFolder:
 
     def newcomers(self) -> tuple[Newcomer, ...]:
         """Return those who were welcomed before the model was saved."""
-        file = self.path / MANIFEST
-        with _damage(file):
+        with self._damage():
             entries = list(self.manifest["newcomers"])
-        return tuple(newcomer_from_json(entry, str(file)) for entry in entries)
+        return tuple(newcomer_from_json(entry, str(self.path / MANIFEST)) for entry in entries)
+
+    @contextlib.contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Turn what damaged JSON does into one sentence."""
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            file = self.path / MANIFEST
+            raise InputError(f"{file} is damaged ({why}): train the model again.") from error
 
 
 def fingerprint(posts: Site | Posts) -> dict[str, Any]:
@@ -309,34 +318,23 @@ def fingerprint(posts: Site | Posts) -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def _damage(file: Path) -> Iterator[None]:
-    """Turn what damaged JSON does into one sentence."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{file} is damaged ({why}): train the model again.") from error
-
-
 def read_expertise(stored: bytes) -> Expertise:
     """Return the expertise in the bytes of a file."""
-    from atpgraph_qa.expertise import Expertise
-
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / EXPERTISE
         file.write_bytes(stored)
-        return Expertise.from_model(_embedding(file))
+        return _expertise(file)
 
 
-def _embedding(file: Path) -> ATP:
+def _expertise(file: Path) -> Expertise:
     from atpgraph.embedding.estimator import ATP
+    from atpgraph_qa.expertise import Expertise
 
     atp = ATP.load(file)
     finite = np.isfinite(atp.source_).all() and np.isfinite(atp.target_).all()
     if not finite or np.any(atp.levels_ < 0):
         raise InputError(f"{file} is damaged (numbers out of range): train the model again.")
-    return atp
+    return Expertise.from_model(atp)
 
 
 def _arrays(records: Records) -> dict[str, AnyArray]:
@@ -367,25 +365,23 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
     if len(titles) != n or np.any(arrays["tags_tags"] >= len(tags)):
         raise ValueError("its titles or tags do not fit its questions")
     check_pointers(arrays["tags_indptr"], len(arrays["tags_tags"]))
-    _check_words(words, arrays["words_indptr"], arrays["words_indices"])
-    kinds = {"b": np.bool_, "i": np.int64, "f": np.float64}
-    arrays = {
-        name: arrays[name]
-        if name in ("words_indptr", "words_indices")
-        else arrays[name].astype(kinds[field.kind], copy=False)
-        for name, field in _FIELDS.items()
-        if field.kind in kinds
-    }
+    indptr, indices = arrays["words_indptr"], arrays["words_indices"]
+    _check_words(words, indptr, indices)
+    data = arrays["words_data"].astype(np.float64, copy=False)
+    counts = sparse.csc_matrix((data, indices, indptr), shape=(n, len(words)))
+
+    def column(name: str) -> AnyArray:
+        array = arrays[name]
+        return array if array.dtype.kind == "b" else array.astype(np.int64, copy=False)
+
     tables: dict[str, Any] = {
-        name: kind(*(arrays[f"{name}_{f.name}"] for f in fields(kind)))
+        name: kind(*(column(f"{name}_{f.name}") for f in fields(kind)))
         for name, kind in _TABLES.items()
     }
-    data, indices, indptr = (arrays[f"words_{part}"] for part in ("data", "indices", "indptr"))
-    counts = sparse.csc_matrix((data, indices, indptr), shape=(n, len(words)))
     return Records(
-        users=arrays["users"],
+        users=column("users"),
         **tables,
-        tags=QuestionTags(tags, arrays["tags_indptr"], arrays["tags_tags"]),
+        tags=QuestionTags(tags, column("tags_indptr"), column("tags_tags")),
         texts=TextTable(TextLines.of(titles), TextLines.of([""] * n)),
         corpus=Corpus({word: code for code, word in enumerate(words)}, counts),
     )

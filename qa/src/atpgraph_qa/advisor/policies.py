@@ -118,10 +118,8 @@ class AskLog:
     """
 
     def __init__(self) -> None:
-        self._asked: dict[int, list[int]] = {}
-        self._last: dict[int, int] = {}
-        self._counts: tuple[Int64Array, Int64Array] | None = None
-        self._complete_until = 0  # until then all of `_asked` is in the last week
+        self._asked: dict[int, list[int]] = {}  # the last ask, and those of the week before it
+        self._week: tuple[int, Int64Array, Int64Array] | None = None  # good until, people, asks
         self._lock = threading.Lock()
         self.places = 0
         self.newcomers = 0
@@ -129,7 +127,7 @@ class AskLog:
     @property
     def people(self) -> list[int]:
         """Return everybody who was asked."""
-        return list(self._last)
+        return list(self._asked)
 
     def record(self, people: Iterable[int], now_ms: int) -> None:
         """Remember that these people were asked."""
@@ -139,10 +137,10 @@ class AskLog:
         """Remember people and the moments at which they were asked."""
         with self._lock:
             for person, moment in asked:
-                self._asked[person] = [*self._asked.get(person, ()), moment]
-                self._last[person] = max(moment, self._last.get(person, 0))
-                self._complete_until = min(self._complete_until, moment + WEEK_MS)
-            self._counts = None
+                times = [*self._asked.get(person, ()), moment]
+                since = max(times) - WEEK_MS
+                self._asked[person] = [time for time in times if time > since]
+            self._week = None
 
     def times_asked(self, person: int, now_ms: int, days: float) -> int:
         """Return how often a person was asked in the last `days` days, seven at most."""
@@ -151,37 +149,32 @@ class AskLog:
 
     def last_asked(self, person: int) -> int:
         """Return when a person was last asked, 0 for never."""
-        return self._last.get(person, 0)
+        return max(self._asked.get(person, ()), default=0)
 
     def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
         """Return the ids of those asked in the last seven days, ascending, and how often."""
         with self._lock:
-            if now_ms >= self._complete_until:  # an ask became older than a week
-                since = now_ms - WEEK_MS
-                lately = {
-                    person: [time for time in times if time > since]
+            if self._week is None or now_ms >= self._week[0]:  # an ask became older than a week
+                lately = [
+                    (person, time)
                     for person, times in self._asked.items()
-                }
-                self._asked = {person: times for person, times in lately.items() if times}
-                moments = (time for times in self._asked.values() for time in times)
-                self._complete_until = min(moments, default=now_ms) + WEEK_MS
-                self._counts = None
-            if self._counts is None:
-                people = sorted(self._asked)
-                counts = [len(self._asked[person]) for person in people]
-                self._counts = np.array(people, np.int64), np.array(counts, np.int64)
-            return self._counts
+                    for time in times
+                    if time > now_ms - WEEK_MS
+                ]
+                until = min((time for _, time in lately), default=now_ms) + WEEK_MS
+                asked = np.array([person for person, _ in lately], dtype=np.int64)
+                self._week = until, *np.unique(asked, return_counts=True)
+            return self._week[1:]
 
     def drop(self, person: int) -> None:
         """Remove a person."""
         with self._lock:
             self._asked.pop(person, None)
-            self._last.pop(person, None)
-            self._counts = None
+            self._week = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        asked = {str(person): sorted(times) for person, times in self._asked.items() if times}
+        asked = {str(person): sorted(times) for person, times in self._asked.items()}
         return {"asked": asked, "places": self.places, "newcomers": self.newcomers}
 
     @classmethod
@@ -392,17 +385,15 @@ class Dispatcher:
         self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
     ) -> Choice:
         """Choose at most `top` of some users, by score and then id, and log the choice."""
-        rule = self.policy
+        rule, asker = self.policy, query.question.asker
         now = query.asked_ms if self.now_ms is None else self.now_ms
         allowed = self.eligible(query)[query.history.codes(candidates)]
-        allowed &= candidates != query.question.asker
         if rule.considered is None:
-            allowed &= self.allowed(candidates, query.question.asker, now)
+            allowed &= self.allowed(candidates, asker, now)
+        else:
+            allowed &= candidates != asker
         scores = self._adjusted(query, candidates, scores, now)
-        chosen, decisions = self._walk(candidates, scores, allowed, top, now)
-        if rule.fallback and not chosen:
-            chosen = self._fallback(candidates, scores, allowed, top, now, decisions)
-        positions = np.array(chosen, dtype=np.int64)
+        positions, decisions = self._walk(candidates, scores, allowed, top, now)
         if rule.newcomer_share and len(positions):
             fresh = self.newcomers(query, candidates) & allowed
             positions = self._with_newcomers(positions, fresh, candidates, scores)
@@ -413,13 +404,14 @@ class Dispatcher:
 
     def _walk(
         self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int
-    ) -> tuple[list[int], list[Decision]]:
-        """Go down the list, and choose the first who may be asked."""
+    ) -> tuple[Int64Array, list[Decision]]:
+        """Go down the list and choose the first who may be asked."""
+        rule, places = self.policy, np.flatnonzero(allowed)
         # Unless only the best are looked at, everybody who is allowed may be asked.
-        count = top if self.policy.considered is None else self.policy.considered
+        count = top if rule.considered is None else rule.considered
         chosen: list[int] = []
         decisions: list[Decision] = []
-        for place in best(candidates, scores, np.flatnonzero(allowed), count).tolist():
+        for place in best(candidates, scores, places, count).tolist():
             person = self.people[int(candidates[place])]
             no = self.why_not(person, now)
             if no is not None:
@@ -427,46 +419,34 @@ class Dispatcher:
             elif len(chosen) < top:
                 chosen.append(place)
                 decisions.append(Decision(person.id, "asked", f"place {len(chosen)}"))
-        return chosen, decisions
-
-    def _fallback(
-        self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int,
-        decisions: list[Decision],
-    ) -> list[int]:  # fmt: skip
-        """Choose, of a wider list, those who were asked least recently."""
-        places = best(candidates, scores, np.flatnonzero(allowed), _FALLBACK_POOL)
-        free = [
-            (self.log.last_asked(int(candidates[place])), turn, place)
-            for turn, place in enumerate(places.tolist())
-            if self.why_not(self.people[int(candidates[place])], now) is None
-        ]
-        chosen = [place for _, _, place in sorted(free)[:top]]
-        said = "none of the best may be asked; asked least recently of the others"
-        decisions += [Decision(int(candidates[p]), "fallback", said) for p in chosen]
-        return chosen
+        if rule.fallback and not chosen:
+            wider = best(candidates, scores, places, _FALLBACK_POOL)
+            users = dict(zip(wider.tolist(), candidates[wider].tolist(), strict=True))
+            free = [p for p, user in users.items() if self.why_not(self.people[user], now) is None]
+            chosen = sorted(free, key=lambda place: self.log.last_asked(users[place]))[:top]
+            said = "none of the best may be asked; asked least recently of the others"
+            decisions += [Decision(users[place], "fallback", said) for place in chosen]
+        return np.array(chosen, dtype=np.int64), decisions
 
     def _adjusted(
         self, query: Query, candidates: Int64Array, scores: Float64Array, now: int
     ) -> Float64Array:
         """Return the scores plus what people declared, minus the load of the week."""
         rule, tags = self.policy, set(query.question.tags)
-        changes: list[tuple[Int64Array, Float64Array]] = []
+        adjusted = scores.astype(np.float64)
+
+        def add(people: Int64Array, more: Float64Array) -> None:
+            _, place, which = np.intersect1d(
+                candidates, people, assume_unique=True, return_indices=True
+            )
+            adjusted[place] += more[which]
+
         if tags and rule.declared_bonus:
             knowing = [p.id for p in self.people.declaring() if tags.intersection(p.topics)]
-            people = np.array(sorted(knowing), dtype=np.int64)
-            changes.append((people, np.full(len(people), rule.declared_bonus)))
+            add(np.array(knowing, dtype=np.int64), np.full(len(knowing), rule.declared_bonus))
         if rule.spread:
             people, asked = self.log.week(now)
-            changes.append((people, -rule.spread * np.log2(1.0 + asked)))
-        if not len(candidates) or not any(len(people) for people, _ in changes):
-            return scores
-        adjusted = scores.astype(np.float64, copy=True)
-        order = np.argsort(candidates, kind="stable")
-        for people, more in changes:
-            place = np.searchsorted(candidates, people, sorter=order)
-            place = order[np.minimum(place, len(order) - 1)]
-            there = candidates[place] == people
-            adjusted[place[there]] += more[there]
+            add(people, -rule.spread * np.log2(1.0 + asked))
         return adjusted
 
     def newcomers(self, query: Query, candidates: Int64Array) -> BoolArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from atpgraph_qa.timeline.corpus import words
 from atpgraph_qa.timeline.query import Query, by_id
 
 LEAST_CONFIDENCE = 0.01
+_UNLEARNED = (
+    "There is no accepted answer to learn from: people are ranked by the similar questions they "
+    "answered and how many, and the confidence is not calibrated."
+)
 
 
 @dataclass(frozen=True)
@@ -65,25 +69,18 @@ class Suggestions:
         return asdict(self)
 
 
-class Ranker(Protocol):
-    """Scores people for a question, with reasons, in this or in another process."""
-
-    def scores(self, query: Query, codes: Int64Array) -> Float64Array:
-        """Return one number per user code; differences are log-odds."""
-
-    def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
-        """Return why each of the given users should be asked."""
-
-
-@dataclass(frozen=True, eq=False)
-class LocalRanker:
-    """Ranks in this process."""
+@dataclass(eq=False)
+class Ranker:
+    """Computes scores and reasons, here; a subclass asks another process for them."""
 
     router: Router
     hierarchy: Hierarchy | None = None
 
     def scores(self, query: Query, codes: Int64Array) -> Float64Array:
-        """See :meth:`Ranker.scores`; without anything learned, by similar questions answered."""
+        """Return one number per user code; differences are log-odds.
+
+        Without anything learned, people are ranked by the similar questions they answered.
+        """
         if self.router.questions_:
             return self.router.score_codes(query, codes)
         history = query.history
@@ -92,26 +89,24 @@ class LocalRanker:
         return np.asarray(similar[codes] + 0.1 * np.log1p(history.n_given[codes]))
 
     def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
-        """See :meth:`Ranker.reasons`."""
+        """Return why each of the given users should be asked."""
         return [tuple(explain(query, user, self.hierarchy)) for user in users]
 
 
 def suggest(
-    router: Router,
+    ranker: Ranker,
     query: Query,
     dispatcher: Dispatcher | None = None,
     *,
-    ranker: Ranker | None = None,
     top: int = 5,
     least_confidence: float = LEAST_CONFIDENCE,
 ) -> Suggestions:
     """Rank everybody who answered before and may be asked, and explain the `top` first.
 
-    The router is fitted with ``pool="all"``; without a ranker it computes scores and reasons here.
+    The ranker's router is fitted with ``pool="all"``.
     """
-    notes, rules = _unknown(query), dispatcher or Dispatcher()
-    ranker = ranker or LocalRanker(router)
-    # Only those whom the rules leave: most people have been away for long.
+    notes, rules, router = _unknown(query), dispatcher or Dispatcher(), ranker.router
+    # Rank only those whom the rules leave: most people have been away for long.
     worth_ranking = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
     codes = by_id(query, np.flatnonzero(worth_ranking))
     people = query.history.users[codes]
@@ -128,20 +123,13 @@ def suggest(
     confidence = router.confidence(scores, chosen) * rules.expected_share(router.presence_)
     users = people[chosen].tolist()
     columns = users, scores[chosen].tolist(), confidence.tolist(), ranker.reasons(query, users)
-    why = _doubt(router.questions_ > 0, float(confidence.max()), least_confidence)
+    best, why = float(confidence.max()), ""
+    if not router.questions_:
+        why = _UNLEARNED
+    elif best < least_confidence:
+        why = f"The evidence is weak: the best confidence is {best:.1%}, below "
+        why += f"{least_confidence:.1%}."
     return Suggestions(tuple(map(Suggestion, *columns)), why, len(people), notes)
-
-
-def _doubt(learnt: bool, best: float, least: float) -> str:
-    """Return why the list should not be trusted; empty if it may be."""
-    if not learnt:
-        return (
-            "There is no accepted answer to learn from: people are ranked by the similar questions "
-            "they answered and how many, and the confidence is not calibrated."
-        )
-    if best < least:
-        return f"The evidence is weak: the best confidence is {best:.1%}, below {least:.1%}."
-    return ""
 
 
 def _unknown(query: Query) -> tuple[str, ...]:

@@ -99,8 +99,8 @@ def is_timeless(history: History) -> bool:
 
 def weekly_stats(history: History) -> WeeklyStats:
     """Return the statistics of the week of a history."""
-    start, base = history.week_ms, history.records.base
-    return history.records.memo.get(WEEKS, (base, start), lambda: _compute(history, start))
+    start = history.week_ms
+    return history.records.memo.get(WEEKS, start, lambda: _compute(history, start))
 
 
 def _compute(history: History, start: int) -> WeeklyStats:

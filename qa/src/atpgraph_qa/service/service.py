@@ -128,7 +128,6 @@ class Service:
         self.suggester.escalate()
         self.suggester.expire()
         self.engine.place_newcomers()
-        self.engine.asks.week(self.clock())  # drops what is older
         t = tables.seen.c
         with self.database.write() as connection:
             tables.remove(connection, tables.seen, (t.at_ms < self.clock() - DAY_MS) & ~t.keep)

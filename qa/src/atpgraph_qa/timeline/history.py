@@ -87,11 +87,11 @@ class History:
 
     @property
     def last_ms(self) -> int:
-        """`now`, or the time of the last post if all of time is known."""
+        """`now`, or the time after the last post if all of time is known."""
         if self.now < FOREVER:
             return self.now
-        ends = (self.questions.asked_ms[-1:], self.answers.given_ms[-1:])
-        return max([0, *(int(end[0]) for end in ends if len(end))]) + 1
+        ends = self.questions.asked_ms[-1:], self.answers.given_ms[-1:]
+        return 1 + int(np.concatenate(ends).max(initial=0))
 
     @property
     def users(self) -> Int64Array:
@@ -140,7 +140,7 @@ class History:
         present, mean = self.records.questions.present, self.mean_length
         return self.records.memo.get(
             "weights of words",
-            (self.records.base, self.week_ms),
+            self.week_ms,
             lambda: self.corpus.weights(present, mean),
             keep=1,
         )
@@ -287,8 +287,9 @@ class Counts:
         accepted = extended(self.is_accepted, np.zeros(m - start, dtype=np.bool_))
         more = history.n_questions - len(self.best_answer)
         best = extended(self.best_answer, np.full(more, NOBODY, dtype=np.int64))
+        columns: Any = (self.n_given, self.n_won, self.last_answer_ms)
         given, won, last = (
-            _padded(column, n) for column in (self.n_given, self.n_won, self.last_answer_ms)
+            np.append(column, np.zeros(n - len(column), column.dtype)) for column in columns
         )
         late = start + np.flatnonzero(owner[start:] >= 0)
         np.add.at(given, owner[late], 1.0)
@@ -304,10 +305,6 @@ class Counts:
             best[question[fresh]] = fresh
             np.add.at(won, owner[fresh[owner[fresh] >= 0]], 1.0)
         return Counts(accepted, best, given, won, last, done)
-
-
-def _padded(column: Any, n: int) -> Any:
-    return np.append(column, np.zeros(n - len(column), dtype=column.dtype))
 
 
 @kernel

@@ -30,7 +30,7 @@ from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY, QuestionTags
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Event, Forgotten, Voted
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.records import Growth, Records
+from atpgraph_qa.timeline.records import Records
 from atpgraph_qa.timeline.tables import TextLines, TextTable, extended
 from atpgraph_qa.timeline.visibility import end_of_day
 
@@ -78,7 +78,7 @@ def _parts(events: Iterable[Event]) -> list[Any]:
 
 
 class _Batch:
-    """Events on their way into a history."""
+    """New rows of the tables, and the history they will be appended to."""
 
     def __init__(self, history: History) -> None:
         records = history.records
@@ -87,16 +87,15 @@ class _Batch:
             history = History(records, history.now)
         self.before, self.records = history, records
         self.n_questions, self.n_answers = len(records.questions), len(records.answers)
-        ends = (records.questions.asked_ms[-1:], records.answers.given_ms[-1:])
-        self.last_ms = max([0, *(int(end[0]) for end in ends if len(end))])
+        self.last_ms = History(records).last_ms - 1
         self.asked: list[Asked] = []
         self.asked_ms: list[int] = []
         self.given: list[tuple[int, int, int, int]] = []  # moment, question, user, id
         self.accepted: dict[int, tuple[int, int]] = {}  # by question: moment, answer
         self.votes: list[tuple[int, int, int]] = []  # moment, answer, value
-        self.questions: dict[int, int] = {}
+        self.questions: dict[int, int] = {}  # positions of new questions and answers by id
         self.answers: dict[int, int] = {}
-        self.replaced: list[int] = []
+        self.replaced: list[int] = []  # answers that are not the accepted one any more
 
     def add(self, event: Any) -> str:
         """Take in an event; return why not, if it changes nothing."""
@@ -163,8 +162,7 @@ class _Batch:
         if self.replaced:
             kept = ~np.isin(self.records.acceptances.answer, self.replaced)
             table = self.records.acceptances.take(kept)
-            made = replace(self.records, acceptances=table, grown=None)
-            before = History(made, before.now)
+            before = History(self.records.changed(acceptances=table), before.now)
         if not (self.asked or self.given or self.accepted or self.votes):
             return before
         now = max(before.now, self.last_ms + 1) if self.asked or self.given else before.now
@@ -174,46 +172,44 @@ class _Batch:
     def _grown(self, old: Records) -> Records:
         posters = [event.asker for event in self.asked] + [user for _, _, user, _ in self.given]
         people = np.array(posters, dtype=np.int64)
-        codes = old.codes(people)
-        unknown = np.flatnonzero((codes < 0) & (people >= 0)).tolist()
-        new = list(dict.fromkeys(posters[place] for place in unknown))
-        numbers = {user: len(old.users) + place for place, user in enumerate(new)}
-        codes[unknown] = [numbers[posters[place]] for place in unknown]
-        asker, owner = codes[: len(self.asked)], codes[len(self.asked) :]
-        tables = (self.given, 4), (self.votes, 3), (sorted(self.accepted.values()), 2)
-        given, votes, fresh = (
-            np.array(rows, dtype=np.int64).reshape(-1, width).T for rows, width in tables
-        )
-        index = _with_names(old.tag_index, (tag for event in self.asked for tag in event.tags))
-        grown = replace(
-            old,
-            users=extended(old.users, new) if new else old.users,
-            answers=old.answers.appended((given[0], given[1], owner, given[3])),
-            acceptances=_added(old.acceptances, fresh),
-            votes=_added(old.votes, votes),
-            grown=Growth.after(old, index),
-        )
-        if not self.asked:
-            return grown
-        texts = [(event.title, event.body, event.tags) for event in self.asked]
-        rows = [event.id for event in self.asked], self.asked_ms, asker, [True] * len(asker)
-        titles, bodies = (TextLines.of(lines) for lines in (old.texts.titles, old.texts.bodies))
-        return replace(
-            grown,
-            questions=old.questions.appended(rows),
-            tags=_tags(old.tags, index, [event.tags for event in self.asked]),
-            texts=TextTable(
-                titles.grown(title for title, _, _ in texts), bodies.grown("" for _ in texts)
-            ),
-            corpus=old.corpus.grown(texts),
-            meaning=old.meaning and old.meaning.grown(texts),
-        )
+        new = people[(old.codes(people) < 0) & (people >= 0)]
+        users = extended(old.users, list(dict.fromkeys(new.tolist()))) if len(new) else old.users
+        codes = replace(old, users=users, before=old.base).codes(people)
+        columns: dict[str, Any] = {
+            "users": users,
+            "acceptances": _added(old.acceptances, sorted(self.accepted.values())),
+            "votes": _added(old.votes, self.votes),
+        }
+        if self.given:
+            given_ms, question, _, number = np.array(self.given, dtype=np.int64).T
+            rows = given_ms, question, codes[len(self.asked) :], number
+            columns["answers"] = old.answers.appended(rows)
+        index = old.tag_index
+        if self.asked:
+            index = _with_names(index, (tag for event in self.asked for tag in event.tags))
+            asked = [(event.title, event.body, event.tags) for event in self.asked]
+            ids, n = [event.id for event in self.asked], len(asked)
+            present = np.ones(n, dtype=np.bool_)
+            titles, bodies = map(TextLines.of, (old.texts.titles, old.texts.bodies))
+            columns |= {
+                "questions": old.questions.appended((ids, self.asked_ms, codes[:n], present)),
+                "tags": _tags(old.tags, index, [event.tags for event in self.asked]),
+                "texts": TextTable(
+                    titles.grown(title for title, _, _ in asked), bodies.grown([""] * n)
+                ),
+                "corpus": old.corpus.grown(asked),
+                "meaning": old.meaning and old.meaning.grown(asked),
+            }
+        return old.continued(index, **columns)
 
 
-def _added(table: Any, rows: Any) -> Any:
+def _added(table: Any, rows: Sequence[tuple[int, ...]]) -> Any:
     """Return a table with rows where their moments belong, which is mostly the end."""
-    at_end = not len(table) or not len(rows[0]) or rows[0][0] >= table.known_ms[-1]
-    return table.appended(rows) if at_end else table.inserted(rows)
+    if not rows:
+        return table
+    columns = np.array(rows, dtype=np.int64).T
+    at_end = not len(table) or columns[0][0] >= table.known_ms[-1]
+    return table.appended(columns) if at_end else table.inserted(columns)
 
 
 def _with_names(index: dict[str, int], names: Iterable[str]) -> dict[str, int]:

@@ -29,7 +29,6 @@ class Memo:
 
     def __init__(self) -> None:
         self._kinds: dict[str, OrderedDict[Hashable, Future[Any]]] = {}
-        self._step = 0
         self._lock = Lock()
 
     def get(self, kind: str, key: Hashable, make: Callable[[], T], keep: int = 2) -> T:
@@ -55,16 +54,20 @@ class Memo:
         result: T = made.result()
         return result
 
-    def claim(self, step: int) -> bool:
-        """Return whether the caller, who is at `step`, is the first to continue from there."""
+    def copy(self) -> Memo:
+        """Return a memo that starts with the same results."""
+        other = Memo()
         with self._lock:
-            first, self._step = step == self._step, self._step + (step == self._step)
-        return first
+            other._kinds = {kind: kept.copy() for kind, kept in self._kinds.items()}
+        return other
 
     def clear(self) -> None:
         """Drop all results."""
         with self._lock:
             self._kinds.clear()
+
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()  # a copy in another process starts empty
 
     def __len__(self) -> int:
         return sum(len(kept) for kept in self._kinds.values())

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,12 +52,7 @@ class Records:
     corpus: Corpus
     meaning: Meaning | None = None  # vectors of the questions; None where words have to do
     newcomers: Mapping[int, Arrival] = field(default_factory=dict)  # who was welcomed, by user id
-    grown: Growth | None = field(default=None, repr=False)  # None if they were made at once
-    memo: Memo = field(default_factory=Memo, init=False, repr=False)  # kept as long as these
-
-    def __post_init__(self) -> None:
-        if self.grown is not None:
-            object.__setattr__(self, "memo", self.grown.memo)
+    before: Records | None = field(default=None, repr=False)  # whose indexes these continue
 
     @classmethod
     def of(cls, site: Site, text: str | os.PathLike[str] | TextModel | None = None) -> Self:
@@ -71,9 +66,8 @@ class Records:
         users = users[users >= 0]
         texts = TextTable(site.titles(), site.question_bodies())
         tags = [site.tags.of(question) for question in range(len(questions))]
-        model = text if isinstance(text, TextModel) or text is None else None
-        if text is not None and model is None:
-            model = text_model(text, len(questions))  # type: ignore[arg-type]
+        if text is not None and not isinstance(text, TextModel):
+            text = text_model(text, len(questions))
         present = np.ones(len(questions), dtype=np.bool_)
         asker, owner = (find_ids(users, ids) for ids in (questions.asker, answers.owner))
         acceptances, votes = verdicts(questions, answers, dated_votes(site, answers))
@@ -86,15 +80,24 @@ class Records:
             site.tags,
             texts,
             Corpus.of(texts.titles, texts.bodies, tags),
-            None if model is None else Meaning.of(model, texts.titles, texts.bodies, site.path),
+            None if text is None else Meaning.of(text, texts.titles, texts.bodies, site.path),
         )
+
+    def changed(self, **columns: Any) -> Self:
+        """Return these events with other columns, and without indexes and what is kept."""
+        return replace(self, before=None, **columns)
+
+    def continued(self, tag_index: dict[str, int], **columns: Any) -> Self:
+        """Return these events with longer columns; indexes and what is kept stay good."""
+        made = replace(self, before=self.base, **columns)
+        vars(made).update(tag_index=tag_index, memo=self.memo.copy())
+        return made
 
     def until(self, moment_ms: int) -> Self:
         """Return the site as a dump made at that moment would show it."""
         n = int(np.searchsorted(self.questions.asked_ms, moment_ms))
         m = int(np.searchsorted(self.answers.given_ms, moment_ms))
-        return replace(
-            self,
+        return self.changed(
             questions=self.questions.take(slice(n)),
             answers=self.answers.take(slice(m)),
             acceptances=_known(self.acceptances, moment_ms, m),
@@ -103,7 +106,6 @@ class Records:
             texts=self.texts.take(slice(n)),
             corpus=self.corpus.first(n),
             meaning=None if self.meaning is None else self.meaning.first(n),
-            grown=None,
         )
 
     def without(self, positions: npt.ArrayLike) -> Self:
@@ -112,13 +114,11 @@ class Records:
         present[np.asarray(positions, dtype=np.int64)] = False
         seen = present[self.answers.question]
         asker = np.where(present, self.questions.asker, NOBODY)
-        return replace(
-            self,
+        return self.changed(
             questions=replace(self.questions, asker=asker, present=present),
             answers=replace(self.answers, owner=np.where(seen, self.answers.owner, NOBODY)),
             acceptances=self.acceptances.take(seen[self.acceptances.answer]),
             votes=self.votes.take(seen[self.votes.answer]),
-            grown=None,
         )
 
     def with_answers(
@@ -135,56 +135,55 @@ class Records:
         moved = np.empty(len(order), dtype=np.int64)
         moved[order] = np.arange(len(order))
         known = replace(self.acceptances, answer=moved[self.acceptances.answer])
-        return replace(
-            self,
+        fresh = new.given_ms[accepted], moved[len(self.answers) :][accepted]
+        return self.changed(
             users=users,
             answers=self.answers.inserted((new.given_ms, new.question, owner, new.id)),
-            acceptances=known.inserted(
-                (new.given_ms[accepted], moved[len(self.answers) :][accepted])
-            ),
+            acceptances=known.inserted(fresh),
             votes=replace(self.votes, answer=moved[self.votes.answer]),
             newcomers={**self.newcomers, **{who.newcomer.user: who for who in newcomers}},
-            grown=None,
         )
 
     def forgetting(self, user: int) -> Self:
         """Return the same events with the author of these posts removed."""
-        code = int(self.codes(user))
-        moved = np.arange(len(self.users) + 1)
-        moved[code + 1 :] -= 1
-        moved[code] = moved[-1] = NOBODY
-        return replace(
-            self,
-            users=np.delete(self.users, code),
-            questions=replace(self.questions, asker=moved[self.questions.asker]),
-            answers=replace(self.answers, owner=moved[self.answers.owner]),
-            newcomers={who: arrival for who, arrival in self.newcomers.items() if who != user},
-            grown=None,
+        gone = int(self.codes(user))
+        code = np.arange(len(self.users) + 1)
+        code[gone + 1 :] -= 1
+        code[gone] = code[-1] = NOBODY
+        newcomers = {who: arrival for who, arrival in self.newcomers.items() if who != user}
+        return self._renumbered(np.delete(self.users, gone), code).changed(newcomers=newcomers)
+
+    def _renumbered(self, users: Int64Array, code: Int64Array) -> Self:
+        """Return the same events with other users; `code` has the new code of each, −1 last."""
+        return self.changed(
+            users=users,
+            questions=replace(self.questions, asker=code[self.questions.asker]),
+            answers=replace(self.answers, owner=code[self.answers.owner]),
         )
 
     @property
     def base(self) -> Records:
-        """The records that were made at once, of which these are a continuation."""
-        return self if self.grown is None else self.grown.base
+        """The records made at once that these continue."""
+        return self.before or self
+
+    @cached_property
+    def memo(self) -> Memo:
+        """Results that are kept as long as these records."""
+        return Memo()
 
     def settled(self) -> Self:
         """Return equal records as if made at once: users and tags sorted, words in one matrix."""
-        if self.grown is None and self.corpus.late is None and self.in_order:
+        if self.before is None and self.corpus.late is None and self.in_order:
             return self
         order = np.argsort(self.users)
-        code = np.full(len(order) + 1, NOBODY, dtype=np.int64)  # −1 stays −1
+        code = np.full(len(order) + 1, NOBODY, dtype=np.int64)
         code[order] = np.arange(len(order))
         names = sorted(self.tags.names)
         number = {name: place for place, name in enumerate(names)}
         tag = np.array([number[name] for name in self.tags.names], dtype=np.int64)
-        return replace(
-            self,
-            users=self.users[order],
-            questions=replace(self.questions, asker=code[self.questions.asker]),
-            answers=replace(self.answers, owner=code[self.answers.owner]),
+        return self._renumbered(self.users[order], code).changed(
             tags=QuestionTags(names, self.tags.indptr, tag[self.tags.tags]),
             corpus=self.corpus.settled(),
-            grown=None,
         )
 
     @cached_property
@@ -195,7 +194,7 @@ class Records:
     def with_nobody(self) -> Self:
         """Return these events with one more user, who did nothing."""
         new = int(self.users.max(initial=0)) + 1
-        return replace(self, users=np.append(self.users, new), grown=None)
+        return self.changed(users=np.append(self.users, new))
 
     def codes(self, ids: npt.ArrayLike) -> Int64Array:
         """Return codes of users by id, −1 for unknown ones."""
@@ -212,6 +211,8 @@ class Records:
     def answer_at(self, number: int) -> int:
         """Return the position of an answer by id, −1 if there is none."""
         return int(self.base._answer_ids.find(number, self.answers.id))
+
+    # Indexes, of `base` only: rows that came later are few and are scanned.
 
     @cached_property
     def _user_ids(self) -> Ids:
@@ -255,30 +256,7 @@ class Records:
     @cached_property
     def tag_index(self) -> dict[str, int]:
         """Codes of tags by name."""
-        if self.grown is not None:
-            return self.grown.tag_index
         return {name: code for code, name in enumerate(self.tags.names)}
-
-
-@dataclass(frozen=True, eq=False)
-class Growth:
-    """How records grew from those made at once, whose indexes stay good.
-
-    Only the first to continue from a step shares the memo of those before it.
-    """
-
-    base: Records
-    memo: Memo
-    step: int
-    tag_index: dict[str, int]
-
-    @classmethod
-    def after(cls, records: Records, tag_index: dict[str, int]) -> Growth:
-        """Return the growth that continues some records."""
-        step = 0 if records.grown is None else records.grown.step
-        if records.memo.claim(step):
-            return cls(records.base, records.memo, step + 1, tag_index)
-        return cls(records.base, Memo(), 0, tag_index)
 
 
 def first_tags(tags: QuestionTags, n: int) -> QuestionTags:
