@@ -42,7 +42,6 @@ from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Memo
 from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.records import Records
 from atpgraph_qa.timeline.tables import Buffer, TextLines
 
 _SPARE = 4096  # bytes at least that an array may grow by
@@ -236,10 +235,7 @@ def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
                 return kind | {"ends": value.ends, "data": value.data}
             case Memo():
                 return kind
-        entry = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        if isinstance(value, Records):  # JSON has no numbers as keys
-            entry["newcomers"] = list(value.newcomers.values())
-        return kind | entry
+        return kind | {f.name: getattr(value, f.name) for f in fields(value) if f.init}
 
     return json.dumps(message, default=plain).encode()
 
@@ -261,8 +257,6 @@ def decoded(raw: bytes, get: Callable[[Any], AnyArray]) -> Any:
             return kind.from_json(entry["learned"])
         if "files" in entry:
             return kind(*map(Path, entry["files"]), entry["name"])
-        if kind is Records:
-            entry["newcomers"] = {who.newcomer.user: who for who in entry["newcomers"]}
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()})
 
     return json.loads(raw, object_hook=restored)
