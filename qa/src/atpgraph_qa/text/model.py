@@ -40,9 +40,6 @@ class TextModel(ABC):
     def __init__(self, weights: Path, tokenizer: Path, name: str = "") -> None:
         self.name, self.files = name or self.kind, (weights, tokenizer)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.files, self.name)  # what was loaded is not pickled
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the files and of how they are used: what vectors are kept under."""
