@@ -209,7 +209,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict of a rule (its name, or ``asked``) about a person, and the same in words."""
+    """What was decided about a person: the rule that excluded them or ``asked``, and a sentence."""
 
     person: int
     rule: str

@@ -180,10 +180,10 @@ class Features:
         return Recent(groups.indptr, kind[chosen], question[chosen], worth[chosen])
 
     def _direct(self, place: AnyArray, count: int) -> Float32Array:
-        """Return what links people to the question itself.
+        """Return features of people that depend on the question and its asker.
 
-        Match of the few nearest questions they answered, whether they answered the asker before,
-        and whether the asker accepted that.
+        The columns are the match of the nearest questions that they answered, whether they answered
+        the asker before, and whether the asker accepted such an answer.
         """
         query, history = self.query, self.query.history
         result = np.zeros((count, 3), dtype=np.float32)
