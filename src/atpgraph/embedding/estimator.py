@@ -212,7 +212,7 @@ class ATP(Estimator):
         thread_count(self.n_jobs)
         given = as_graph(graph)
         if given.weights is not None:
-            log.warning("Edge weights are not used: to the embedding an edge is an edge.")
+            log.warning("The embedding ignores edge weights.")
         with contextlib.ExitStack() as opened:
             if self.verbose:
                 opened.enter_context(progress_display())
@@ -292,7 +292,7 @@ class ATP(Estimator):
         highest = largest.max()
         if not np.isfinite(highest):
             raise InputError(
-                "The vectors grew beyond all bounds with a regularization of "
+                "The vectors diverged with a regularization of "
                 f"{self.settings_.regularization:g}; choose a smaller one."
             )
         # The last two components are biases and ones, which say nothing of the size of the others.
