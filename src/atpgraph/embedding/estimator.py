@@ -79,7 +79,7 @@ class ATP(Estimator):
     Parameters
     ----------
     n_components : int
-        Length of the vectors. For reachability, two of the components are biases facing ones.
+        Length of the vectors. For reachability, two components of each vector are a bias and a 1.
     purpose : {"reachability", "paper"}
         What the vectors are for.
     method : str
@@ -204,8 +204,8 @@ class ATP(Estimator):
             A folder for checkpoints. Call a killed fit again with the same folder to resume it; the
             vectors are the same as without the interruption.
         client : distributed.Client, optional
-            A Dask cluster whose workers learn the rows; they and this process share the folder. The
-            vectors are the same.
+            A Dask cluster whose workers solve for the vectors; they and this process share the
+            folder. The result is the same.
         """
         params = self.get_params()
         checked(params)
@@ -495,8 +495,8 @@ class ATP(Estimator):
     ) -> Float64Array:
         """Return the probability of a path for every pair, calibrated on the graph of the model.
 
-        Pairs that do not climb have probability 0. Models of earlier versions are not calibrated:
-        they give σ(⟨s_u, t_v⟩).
+        A pair whose target is not on a higher level has probability 0. Models of earlier versions
+        are not calibrated: they give σ(⟨s_u, t_v⟩).
 
         Parameters
         ----------
