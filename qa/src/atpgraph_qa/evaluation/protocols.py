@@ -53,12 +53,12 @@ class Split:
     def __post_init__(self) -> None:
         if not 0 < self.test_share < 1:
             raise InputError(
-                f"The share of test questions is between 0 and 1, not {self.test_share}."
+                f"The share of test questions must be between 0 and 1, not {self.test_share}."
             )
         active = MOST_DAYS if self.active_days is None else self.active_days
         if not 0 <= self.refit_days <= MOST_DAYS or not 0 < active <= MOST_DAYS:
             raise InputError(
-                f"refit_days and active_days are positive numbers up to a million, not "
+                f"refit_days and active_days must be positive numbers up to a million, not "
                 f"{self.refit_days} and {self.active_days}."
             )
 

@@ -55,7 +55,7 @@ class Question:
     def __post_init__(self) -> None:
         tags: object = self.tags
         if isinstance(tags, str):
-            raise InputError(f"tags is a list of names, not {tags!r}.")
+            raise InputError(f"tags must be a list of names, not {tags!r}.")
         object.__setattr__(self, "tags", tuple(self.tags))
         whole_number("The asker of a question", self.asker, least=NOBODY, most=2**63 - 1)
 
