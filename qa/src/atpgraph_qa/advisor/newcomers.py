@@ -61,7 +61,7 @@ def newcomer_from_json(entry: object, where: str) -> Newcomer:
         )
     lists: dict[str, tuple[object, ...]] = {}
     for name, what, fits in (
-        ("tags", "words", _is_word),
+        ("tags", "words", lambda value: isinstance(value, str)),
         ("answered", "ids of questions", _is_id),
         ("accepted", "ids of questions", _is_id),
     ):
@@ -77,10 +77,6 @@ def newcomer_from_json(entry: object, where: str) -> Newcomer:
 
 def _is_id(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:

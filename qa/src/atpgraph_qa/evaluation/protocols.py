@@ -186,16 +186,14 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
     if name == "time-all":
         return Protocol(name, "all", training, test, records, split)
     if name == "time-newcomers":
-        few = [q for q in test.tolist() if _given_before(records, q, int(best[q])) <= FEW_ANSWERS]
-        return Protocol(name, "new", training, np.array(few, dtype=np.int64), records, split)
+        given = [
+            len(History(records, int(asked[q])).answers_by(int(records.codes(best[q]))))
+            for q in test.tolist()
+        ]
+        few = test[np.array(given, dtype=np.int64) <= FEW_ANSWERS]
+        return Protocol(name, "new", training, few, records, split)
     people = History(records).answerer_counts(but_asker=True)
     return Protocol(name, "own", training, test[people[test] >= 2], records, split)
-
-
-def _given_before(records: Records, position: int, user: int) -> int:
-    """Count the answers somebody had given when a question was asked."""
-    history = History(records, int(records.questions.asked_ms[position]))
-    return len(history.answers_by(int(records.codes([user])[0])))
 
 
 def _paper_questions(records: Records, existing: bool) -> Int64Array:
