@@ -201,7 +201,7 @@ def candidates(query: Query, pool: Pool, active_days: float | None = None) -> In
 def largest(values: Float32Array, count: int, above: float = -np.inf) -> Int64Array:
     """Return the positions of the largest values above a number, largest first.
 
-    Of equals the first ones.
+    Ties go to the first.
     """
     best = np.full(min(count, len(values)), -1, dtype=np.int64)
     return best[: find_largest(np.ascontiguousarray(values), np.float32(above), best)]
