@@ -82,8 +82,8 @@ class Query:
         """Ask a question of the past again, of what was known then (or of `history`)."""
         asked = int(records.questions.asked_ms[position])
         question = Question(
-            records.texts.titles[position],
-            records.texts.bodies[position],
+            records.titles[position],
+            records.bodies[position] if position < len(records.bodies) else "",
             tuple(records.tags.of(position)),
             int(records.ids(records.questions.asker[position])),
             id=int(records.questions.id[position]),
