@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 
 import igraph
 import networkx as nx
@@ -118,6 +119,24 @@ def test_minimum_without_time_is_not_proved_but_valid() -> None:
     assert result.lower_bound <= result.weight == len(result.removed)
     check_reasons(result, maximal=True)
     assert break_cycles(graph, "sift").lower_bound is None
+
+
+def test_time_spent_compiling_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import event
+
+    from atpgraph.cycles import minimum
+
+    def first_call(*arguments: object, **options: object) -> object:
+        monkeypatch.setattr(minimum, "linprog", linprog)
+        with event.trigger_event("numba:compile"):
+            time.sleep(2.5)
+        return linprog(*arguments, **options)
+
+    linprog = minimum.linprog
+    graph, _ = noisy_hierarchy(40, 160, 12, random_state=1)
+    assert break_cycles(graph, "minimum").proved  # whatever there is to compile is compiled
+    monkeypatch.setattr(minimum, "linprog", first_call)
+    assert break_cycles(graph, "minimum", time_limit=2.0).proved
 
 
 @pytest.mark.parametrize("method", WEIGHTED)

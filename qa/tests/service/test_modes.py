@@ -176,7 +176,7 @@ def test_a_closed_question_ends_its_suggestion(make_front: Make, state: str) -> 
         assert len(front.suggestions()) == 1
         assert decide(front, found["id"], "accepted", 409)
         text = everything(front.service.database)
-        titles = front.service.engine.current().history.records.texts.titles
+        titles = front.service.engine.current().history.records.titles
         for word in ("Xylocarp", "unheard words"):
             assert (word in text) == (state == "closed")
         assert any("Xylocarp" in title for title in titles) == (state == "closed")
@@ -332,7 +332,7 @@ def test_pages_keep_what_was_typed(make_front: Make) -> None:
     assert "text/html" in wrong.headers["content-type"]
     assert 'value="late"' in wrong.text
     assert 'value="roses, beans"' in wrong.text
-    assert "Working hours are like 09:00-17:00" in wrong.text
+    assert "Write working hours like 09:00-17:00" in wrong.text
     wrong = send("/inbox/1/feedback", "verdict=reassigned&person=zorro")
     assert wrong.status_code == 422
     assert 'value="zorro"' in wrong.text

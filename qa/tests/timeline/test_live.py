@@ -36,7 +36,6 @@ from atpgraph_qa.timeline.tables import (
     AcceptanceTable,
     AnswerTable,
     QuestionTable,
-    TextTable,
     VoteTable,
 )
 from atpgraph_qa.timeline.visibility import ACCEPTED, UP
@@ -343,12 +342,12 @@ def test_newcomers_stay_welcome(start: Advisor, events: list[Event]) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Voted(3, 2), "A vote is 1 or -1, not 2"),
-        (lambda: Asked(-3), "id of Asked is an id from 0, not -3"),
-        (lambda: Asked(3, tags="a"), "tags is a list of names, not 'a'"),
-        (lambda: Answered(3, True), "question of Answered is a number, not True"),
-        (lambda: Accepted(3, 4, at_ms=2**70), "at_ms of Accepted is a number"),
-        (lambda: Asked(3, None), "Title and body of question 3 are text"),
+        (lambda: Voted(3, 2), "A vote must be 1 or -1, not 2"),
+        (lambda: Asked(-3), "id of Asked must be an id from 0, not -3"),
+        (lambda: Asked(3, tags="a"), "tags must be a list of names, not 'a'"),
+        (lambda: Answered(3, True), "question of Answered must be a number, not True"),
+        (lambda: Accepted(3, 4, at_ms=2**70), "at_ms of Accepted must be a number"),
+        (lambda: Asked(3, None), "Title and body of question 3 must be text"),
     ],
 )
 def test_bad_events_are_refused(make: Callable[[], Event], text: str) -> None:
@@ -408,7 +407,7 @@ def empty() -> History:
             AcceptanceTable(none, none),
             VoteTable(none, none, none),
             QuestionTags([], np.zeros(1, dtype=np.int64), none),
-            TextTable([], []),
+            [],
             Corpus.of([], [], []),
         ),
         0,
@@ -457,7 +456,5 @@ def test_any_stream_leaves_a_consistent_history(empty: History, stream: list[Eve
 def words_of(history: History) -> list[str]:
     """The words of all titles and tags, counted anew."""
     records = history.records
-    parts = [
-        words(title, "", records.tags.of(place)) for place, title in enumerate(records.texts.titles)
-    ]
+    parts = [words(title, "", records.tags.of(place)) for place, title in enumerate(records.titles)]
     return sorted({word for part in parts for word in part})

@@ -41,7 +41,9 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}.") from error
     if not isinstance(given, list):
-        raise InputError(f'{path} is a list of newcomers, like [{{"user": 9, "tags": ["a"]}}].')
+        raise InputError(
+            f'{path} must be a list of newcomers, like [{{"user": 9, "tags": ["a"]}}].'
+        )
     return [
         newcomer_from_json(entry, f"{path}, entry {number}")
         for number, entry in enumerate(given, 1)
@@ -51,32 +53,30 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
 def newcomer_from_json(entry: object, where: str) -> Newcomer:
     """Return a newcomer from parsed JSON; `where` names the entry in errors."""
     if not isinstance(entry, dict) or not _is_id(entry.get("user")):
-        raise InputError(f'{where}: a newcomer is an object with a user id, "user".')
+        raise InputError(f'{where}: a newcomer must be an object with a user id, "user".')
     unknown = sorted(set(entry) - set(Newcomer.__dataclass_fields__))
     if unknown:
-        raise InputError(f"{where}: there is no {unknown[0]!r}; use user, tags, text, answered.")
+        raise InputError(
+            f"{where}: there is no {unknown[0]!r}; use user, tags, text, answered, accepted."
+        )
     lists: dict[str, tuple[object, ...]] = {}
     for name, what, fits in (
-        ("tags", "words", _is_word),
+        ("tags", "words", lambda value: isinstance(value, str)),
         ("answered", "ids of questions", _is_id),
         ("accepted", "ids of questions", _is_id),
     ):
         values = entry.get(name, [])
         if not isinstance(values, list) or not all(map(fits, values)):
-            raise InputError(f"{where}: {name} is a list of {what}, not {values!r}.")
+            raise InputError(f"{where}: {name} must be a list of {what}, not {values!r}.")
         lists[name] = tuple(values)
     text = entry.get("text", "")
     if not isinstance(text, str):
-        raise InputError(f"{where}: text is a string, not {text!r}.")
+        raise InputError(f"{where}: text must be a string, not {text!r}.")
     return Newcomer(entry["user"], text=text, **lists)  # type: ignore[arg-type]
 
 
 def _is_id(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
@@ -93,8 +93,25 @@ def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
 
 
 def evidence(history: History, newcomer: Newcomer) -> Int64Array:
-    """Return the questions that represent a newcomer's knowledge; none if nothing matches."""
-    return _answered(history, newcomer) if newcomer.answered else _near(history, newcomer)
+    """Return the questions that represent a newcomer's knowledge; none if nothing matches.
+
+    Those they answered, else the resolved ones nearest to what they declare, the latest of equals.
+    """
+    if newcomer.answered:
+        wanted = np.array(sorted({*newcomer.answered, *newcomer.accepted}), dtype=np.int64)
+        ids = history.questions.id
+        missing = wanted[~np.isin(wanted, ids)]
+        if len(missing):
+            raise InputError(
+                f"User {newcomer.user} is said to have answered question {missing[0]}, which the "
+                "site does not have."
+            )
+        return np.flatnonzero(np.isin(ids, wanted))
+    terms = history.corpus.query(newcomer.text, "", newcomer.tags)
+    match = history.corpus.bm25(terms, history.questions.present)
+    match = np.where(history.best_answer >= 0, match, 0.0)
+    order = np.lexsort((-np.arange(len(match)), -match))[:NEAR]
+    return np.sort(order[match[order] > 0])
 
 
 def _check(history: History, people: Sequence[Newcomer]) -> None:
@@ -105,28 +122,6 @@ def _check(history: History, people: Sequence[Newcomer]) -> None:
         given = int(history.n_given[code]) if code >= 0 else 0
         if given > MOST_ANSWERS:
             raise InputError(f"User {person.user} has given {given} answers and is no newcomer.")
-
-
-def _near(history: History, newcomer: Newcomer) -> Int64Array:
-    """Return the resolved questions nearest to what is declared; the latest first among equals."""
-    terms = history.corpus.query(newcomer.text, "", newcomer.tags)
-    match = history.corpus.bm25(terms, history.questions.present)
-    match = np.where(history.best_answer >= 0, match, 0.0)
-    order = np.lexsort((-np.arange(len(match)), -match))[:NEAR]
-    return np.sort(order[match[order] > 0])
-
-
-def _answered(history: History, newcomer: Newcomer) -> Int64Array:
-    """Return the positions of the questions that a newcomer is said to have answered."""
-    wanted = np.array(sorted({*newcomer.answered, *newcomer.accepted}), dtype=np.int64)
-    ids = history.questions.id
-    missing = wanted[~np.isin(wanted, ids)]
-    if len(missing):
-        raise InputError(
-            f"User {newcomer.user} is said to have answered question {missing[0]}, which the site "
-            "does not have."
-        )
-    return np.flatnonzero(np.isin(ids, wanted))
 
 
 def _answers(history: History, arrivals: Sequence[Arrival]) -> tuple[AnswerTable, BoolArray]:
