@@ -85,6 +85,7 @@ def test_old_names_work_and_say_the_new_one(graph: Path) -> None:
         (["cycle", "x"], "Did you mean 'cycles'?"),
         (["embed", "x", "--dim", "many"], "--dim"),
         (["model", "tip"], "Did you mean 'top'?"),
+        (["model", "top", "m.npz", "a", "--all"], "--all goes with --order score"),
     ],
 )
 def test_wrong_usage_is_one_sentence(typed: list[str], sentence: str) -> None:
