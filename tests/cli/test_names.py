@@ -85,7 +85,6 @@ def test_old_names_work_and_say_the_new_one(graph: Path) -> None:
         (["cycle", "x"], "Did you mean 'cycles'?"),
         (["embed", "x", "--dim", "many"], "--dim"),
         (["model", "tip"], "Did you mean 'top'?"),
-        (["model", "top", "m.npz", "a", "--all"], "--all goes with --order score"),
     ],
 )
 def test_wrong_usage_is_one_sentence(typed: list[str], sentence: str) -> None:
@@ -95,6 +94,11 @@ def test_wrong_usage_is_one_sentence(typed: list[str], sentence: str) -> None:
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
     assert "--help'." in done.stderr
+
+
+def test_all_needs_the_order_by_score() -> None:
+    done = atp("model", "top", "m.npz", "a", "--all")
+    assert (done.exit_code, done.stderr) == (2, "atp: error: --all goes with --order score.\n")
 
 
 def test_help_shows_no_type_after_flags_and_arguments() -> None:
