@@ -34,7 +34,7 @@ from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
 from atpgraph_qa.service.database import Database
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, ForgottenPeople
+from atpgraph_qa.service.events import Arrival, Edited, Event, ForgottenPeople, StatusChanged
 from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
@@ -378,7 +378,7 @@ class Engine:
             place = advisor.history.records.question_at(first.question)
             if place < 0:
                 return advisor, {rows[0].seq: "its question is not known"}, ()
-            if isinstance(first, Closed) and first.deleted:
+            if isinstance(first, StatusChanged) and first.state == "deleted":
                 places = np.array([place])
                 return erase_questions(advisor, places), {}, (erase_questions, places)
             return advisor, {}, ()
@@ -421,15 +421,15 @@ class Engine:
                     suggestions.resolve(connection, event.question, giver, now)
             case Edited():
                 tables.change(connection, tables.questions, event.question, **event.changes())
-            case Closed():
-                about = tables.suggestions.c.question == event.question
-                suggestions.end_suggestions(connection, about, "withdrawn", now)
-                outbox.cancel(connection, event.question)
-                tables.change(connection, tables.questions, event.question, closed_ms=event.at_ms)
-                if event.deleted:
+            case StatusChanged():
+                closed_ms = None if event.state == "open" else event.at_ms
+                tables.change(connection, tables.questions, event.question, closed_ms=closed_ms)
+                if event.state != "open":
+                    about = tables.suggestions.c.question == event.question
+                    suggestions.end_suggestions(connection, about, "withdrawn", now)
+                    outbox.cancel(connection, event.question)
+                if event.state == "deleted":
                     erase_texts(connection, [event.question])
-            case events.Reopened():
-                tables.change(connection, tables.questions, event.question, closed_ms=None)
 
     def dated_ahead(self) -> str:
         """Return why the history cannot be used if its last post is in the future, else ''."""

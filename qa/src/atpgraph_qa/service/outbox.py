@@ -15,7 +15,6 @@ import socket
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx2 as httpx
 from sqlalchemy import Connection, select
@@ -23,7 +22,7 @@ from sqlalchemy import Connection, select
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.service import tables
 from atpgraph_qa.service.adapters import ADAPTERS
-from atpgraph_qa.service.adapters.base import Adapter, Call, Message
+from atpgraph_qa.service.adapters.base import Adapter
 from atpgraph_qa.service.database import Database, DatabaseGoneError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import Row, add, change, find, find_one, remove, save
@@ -62,24 +61,23 @@ def enqueue(
     )  # fmt: skip
 
 
-def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: int) -> str:
+def settle(connection: Connection, message: Row, outcome: Outcome, now_ms: int) -> str:
     """Record an attempt; return the new state: sent, waiting (to be sent again) or dead."""
-    state, next_ms = "sent", now_ms
-    if outcome.error and outcome.again and message.attempts < len(BACKOFF):
-        state, next_ms = "waiting", now_ms + 1000 * BACKOFF[message.attempts]
-    elif outcome.error:
-        state = "dead"
+    number, before = message["id"], message["attempts"]
+    state, next_ms = "dead" if outcome.error else "sent", now_ms
+    if outcome.again and before < len(BACKOFF):
+        state, next_ms = "waiting", now_ms + 1000 * BACKOFF[before]
     add(
-        connection, tables.deliveries, message=message.id, at_ms=now_ms, status=outcome.status,
+        connection, tables.deliveries, message=number, at_ms=now_ms, status=outcome.status,
         error=outcome.error, took_ms=outcome.took_ms,
     )  # fmt: skip
-    change(connection, _messages, _messages.c.id == message.id, state=state, next_ms=next_ms)
+    change(connection, _messages, number, state=state, next_ms=next_ms)
     if state == "sent":
-        which = (_made.c.id == message.suggestion) & (_made.c.state == "proposed")
+        which = (_made.c.id == message["suggestion"]) & (_made.c.state == "proposed")
         change(connection, _made, which, state="delivered", changed_ms=now_ms)
     if outcome.status == _GONE:  # for good
         why = "The receiver is gone."
-        save(connection, _off, adapter=message.adapter, since_ms=now_ms, why=why)
+        save(connection, _off, adapter=message["adapter"], since_ms=now_ms, why=why)
     return state
 
 
@@ -135,20 +133,20 @@ def is_public(address: str) -> bool:
 
 
 def checked_address(
-    url: str, resolver: Callable[[str, int], list[str]], allowed: Collection[str] = ()
+    url: str | httpx.URL, resolver: Callable[[str, int], list[str]], allowed: Collection[str] = ()
 ) -> tuple[str, str, int]:
     """Return address, host and port of a URL, or raise an error if it is private.
 
     The caller connects to the checked address, because the name may resolve to another one a moment
     later: a webhook must not reach what only this machine can reach.
     """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme not in ("http", "https") or not host:
+    parsed, addresses = httpx.URL(), list[str]()
+    with contextlib.suppress(httpx.InvalidURL):
+        parsed = httpx.URL(url)
+    host, port = parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80)
+    if parsed.scheme not in ("http", "https") or not host:
         raise InputError("The address is not one of http or https.")
-    addresses: list[str] = []
-    with contextlib.suppress(OSError, ValueError, UnicodeError):
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+    with contextlib.suppress(OSError, ValueError):
         addresses = resolver(host, port)
     if not addresses:
         raise InputError("The host does not resolve.")
@@ -166,7 +164,7 @@ class Sender:
         self.adapters: dict[str, Adapter] = {
             name: ADAPTERS[name](settings) for name in settings.deliver.adapters
         }
-        self._answered: list[tuple[Message, Outcome]] = []
+        self._answered: list[tuple[Row, Outcome]] = []
 
     def recover(self) -> None:
         """Decide about messages that were being sent at a crash, and may have arrived or not.
@@ -194,14 +192,14 @@ class Sender:
         )
         query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
         with self.database.write(acting=True) as connection:
-            messages = [Message(**row) for row in find(connection, query)]
-            which = t.id.in_([message.id for message in messages])
+            messages = find(connection, query)
+            which = t.id.in_([message["id"] for message in messages])
             change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
         if messages:
             asyncio.run(self._send_all(messages))
         return len(messages)
 
-    async def _send_all(self, messages: list[Message]) -> None:
+    async def _send_all(self, messages: list[Row]) -> None:
         """Send messages, and record each answer as soon as it comes.
 
         A message goes out twice only if the process ends between the two, so all answers that came
@@ -214,7 +212,7 @@ class Sender:
             with contextlib.suppress(DatabaseGoneError):
                 await asyncio.to_thread(self._settle)
 
-    async def _timed(self, message: Message) -> tuple[Message, Outcome]:
+    async def _timed(self, message: Row) -> tuple[Row, Outcome]:
         started = time.monotonic()
         try:
             outcome = await self._attempt(message)
@@ -233,18 +231,18 @@ class Sender:
             states = [settle(connection, message, outcome, now) for message, outcome in settled]
         del self._answered[: len(settled)]
         for state, (message, outcome) in zip(states, settled, strict=True):
-            facts = {"message": message.id, "adapter": message.adapter, "state": state,
+            facts = {"message": message["id"], "adapter": message["adapter"], "state": state,
                      "status": outcome.status, "ms": outcome.took_ms}  # fmt: skip
             LOG.info("delivery", extra={"facts": facts})
 
-    async def _attempt(self, message: Message) -> Outcome:
-        adapter = self.adapters.get(message.adapter)
+    async def _attempt(self, message: Row) -> Outcome:
+        adapter = self.adapters.get(message["adapter"])
         if adapter is None:
             return Outcome(None, "The adapter is not switched on.")
         try:
-            call = adapter.deliver(message, self.clock())
+            request = adapter.deliver(message["id"], message["payload"], self.clock())
             async with asyncio.timeout(self.settings.deliver.timeout_seconds):
-                status = await self._send(call)
+                status = await self._send(request)
         except TimeoutError:
             # It may have arrived, so send it again only if the receiver recognizes that.
             return Outcome(None, "No answer in time.", again=adapter.repeatable)
@@ -253,7 +251,7 @@ class Sender:
         except httpx.HTTPError as error:
             said = f"The connection broke ({type(error).__name__})."
             return Outcome(None, said, again=adapter.repeatable)
-        except (AtpError, KeyError, TypeError, ValueError) as error:
+        except (AtpError, httpx.InvalidURL, KeyError, TypeError, ValueError) as error:
             return Outcome(None, str(error) or type(error).__name__)
         if 200 <= status < 300:
             return Outcome(status)
@@ -262,21 +260,15 @@ class Sender:
         again = status >= 500 or status in _AGAIN
         return Outcome(status, f"The receiver answered {status}.", again)
 
-    async def _send(self, call: Call) -> int:
+    async def _send(self, request: httpx.Request) -> int:
+        """Send a request to its checked address; the certificate must still match the name."""
         allowed = self.settings.deliver.allow_private
         address, host, port = await asyncio.to_thread(
-            checked_address, call.url, self.resolver, allowed
+            checked_address, request.url, self.resolver, allowed
         )
-        parts = urlsplit(call.url)
-        literal = f"[{address}]" if ":" in address else address
-        url = urlunsplit((parts.scheme, f"{literal}:{port}", parts.path, parts.query, ""))
-        headers = {**call.headers, "host": parts.netloc.rpartition("@")[2]}
-        # Connect to the checked address; the certificate must still match the name.
-        async with (
-            httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=None) as client,
-            client.stream(
-                call.method, url, headers=headers, content=call.body,
-                extensions={"sni_hostname": host},
-            ) as response,
-        ):  # fmt: skip
-            return response.status_code  # the body of the answer does not matter
+        request.url = request.url.copy_with(host=address, port=port)  # the header keeps the name
+        request.extensions["sni_hostname"] = host
+        async with httpx.AsyncClient(trust_env=False, timeout=None) as client:
+            answer = await client.send(request, stream=True)  # its body does not matter
+            await answer.aclose()
+            return answer.status_code

@@ -13,7 +13,7 @@ from atpgraph_qa.advisor.people import time_zone as parse_zone
 from atpgraph_qa.advisor.policies import Decision
 from atpgraph_qa.advisor.suggest import Suggestion
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
+from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged
 from atpgraph_qa.service.settings import Mode, Url, checked
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
@@ -107,14 +107,9 @@ class ClosureIn(_EventIn):
     """A question was closed, deleted (which removes its title and text) or opened again."""
 
     model_config = _example(question=501, state="closed", at="2026-11-17T09:05:00Z")
+    makes = StatusChanged
     question: Id
     state: Literal["closed", "deleted", "open"]
-
-    def arrival(self) -> Arrival:
-        at_ms = int(self.at.timestamp() * 1000)
-        if self.state == "open":
-            return Arrival.of(Reopened(self.question, at_ms))
-        return Arrival.of(Closed(self.question, at_ms, deleted=self.state == "deleted"))
 
 
 class AnswerIn(_EventIn):

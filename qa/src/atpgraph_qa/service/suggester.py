@@ -15,7 +15,7 @@ from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
 from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
-from atpgraph_qa.service.events import Edited, Event, Reopened
+from atpgraph_qa.service.events import Edited, Event, StatusChanged
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
@@ -45,11 +45,13 @@ class Suggester:
         if isinstance(event, Asked) and event.at_ms > oldest:
             advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
             return lambda connection: self._record(connection, event.id, advice, 0)
-        if isinstance(event, (Edited, Reopened)):
+        if isinstance(event, Edited) or (
+            isinstance(event, StatusChanged) and event.state == "open"
+        ):
             return self._renewal(event, advisor)
         return None
 
-    def _renewal(self, event: Edited | Reopened, advisor: Advisor) -> Work | None:
+    def _renewal(self, event: Edited | StatusChanged, advisor: Advisor) -> Work | None:
         """Route a question again if its suggestion is untouched, or was withdrawn."""
         with self.database.read() as connection:
             question = tables.find_one(connection, tables.questions, event.question)

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import unescape
-from typing import Any
+
+import httpx2 as httpx
 
 from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
@@ -21,8 +22,6 @@ from atpgraph_qa.service.settings import Settings, webhook_key
 from atpgraph_qa.service.tables import Row
 
 TOLERANCE_S = 300
-
-
 Names = Mapping[int, tuple[str, tuple[str, ...] | None]]  # handle and groups, None if not told
 
 
@@ -39,34 +38,6 @@ class Incoming:
     once_for_good: bool = False  # remember it forever, because the signature does not expire
 
 
-@dataclass(frozen=True)
-class Message:
-    """A message to deliver; its id is the same in every attempt, and `attempts` counts them."""
-
-    id: str
-    suggestion: int
-    adapter: str
-    payload: Row
-    attempts: int
-
-
-@dataclass(frozen=True)
-class Call:
-    """An HTTP request to make."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: bytes
-
-    @classmethod
-    def of(cls, method: str, url: str, content: Any, **headers: str) -> Call:
-        """Return a request with a JSON body; underscores in header names become hyphens."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent = {"content-type": "application/json", **named}
-        return cls(method, url, sent, json.dumps(content).encode())
-
-
 class Adapter:
     """A site or tool: translates its messages into events, and suggestions into its messages."""
 
@@ -79,8 +50,8 @@ class Adapter:
         """Check the signature over the raw body, then return the content."""
         raise NotImplementedError
 
-    def deliver(self, message: Message, now_ms: int) -> Call:
-        """Return the request that delivers a message."""
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
+        """Return the request that delivers a message, whose id is the same in every attempt."""
         raise NotImplementedError
 
 
@@ -100,7 +71,7 @@ def check_time(stamp: str, now_ms: int) -> None:
 
 
 def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the headers of a Standard Webhook, with a signature for each key so keys can rotate.
+    """Return the headers of a Standard Webhook, with a signature for each key.
 
     Examples
     --------

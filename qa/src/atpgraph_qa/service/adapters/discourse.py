@@ -6,10 +6,13 @@ import hmac
 import re
 from collections.abc import Mapping
 
+import httpx2 as httpx
+
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Reopened, TopicChange
+from atpgraph_qa.service.events import Arrival, Edited, StatusChanged
 from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
@@ -70,9 +73,9 @@ class Discourse(base.Adapter):
         url = {"url": f"{forum}/t/{part.id}"} if forum else {}
         return Arrival.of(part, origin={"source": "discourse", **url})
 
-    def _changed(self, given: base.Given, event: TopicChange) -> base.Incoming:
+    def _changed(self, given: base.Given, event: Edited | StatusChanged) -> base.Incoming:
         # The message has no signed time, so an old one must not restore an old state.
-        seen = given.digest(type(event).__name__)
+        seen = given.digest(getattr(event, "state", "edited"))
         arrival = Arrival.of(event, seen[:32])
         return base.Incoming(events=[arrival], once=seen, once_for_good=True)
 
@@ -80,11 +83,12 @@ class Discourse(base.Adapter):
         number, title, tags = topic.id(), topic.text("title"), topic.names("tags")
         match event:
             case "topic_destroyed":
-                return self._changed(topic, Closed(number, now_ms, deleted=True))
+                return self._changed(topic, StatusChanged(number, now_ms, "deleted"))
             case "topic_recovered" | "topic_status_updated":
                 said = topic.values
                 shut = said.get("closed") or said.get("archived") or said.get("visible") is False
-                return self._changed(topic, (Closed if shut else Reopened)(number, now_ms))
+                state = "closed" if shut else "open"
+                return self._changed(topic, StatusChanged(number, now_ms, state))
             case "topic_edited" if self._wanted(topic, "archetype"):
                 return self._changed(topic, Edited(number, now_ms, title or None, None, tags))
             case "topic_created" if self._wanted(topic, "archetype"):
@@ -123,25 +127,26 @@ class Discourse(base.Adapter):
         mark = hmac.digest(secret, who.encode(), "sha256").hex()[:32]
         return base.Incoming(events=[Arrival.of(Voted(answer, 1, now_ms), f"like:{answer}:{mark}")])
 
-    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return a private message to one person, or the assignment of the topic."""
-        data, out = message.payload["data"], self.out
-        person, question = data["people"][0], data["question"]
+        question, (person, *_) = payload["data"]["question"], payload["data"]["people"]
         if not person.get("handle"):
             raise InputError("The person has no handle; the forum sends it with their next post.")
-        headers = {"api_key": out.discourse_key, "api_username": out.discourse_user}
-        forum = out.discourse_url.rstrip("/")
-        if out.discourse_how == "assign":
-            target = {"target_id": question["id"], "target_type": "Topic",
-                      "username": person["handle"]}  # fmt: skip
-            return base.Call.of("PUT", f"{forum}/assign/assign.json", target, **headers)
+        headers = {"api-key": self.out.discourse_key, "api-username": self.out.discourse_user}
+        forum = self.out.discourse_url.rstrip("/")
+        if self.out.discourse_how == "assign":
+            content = {"target_id": question["id"], "target_type": "Topic",
+                       "username": person["handle"]}  # fmt: skip
+            url = f"{forum}/assign/assign.json"
+            return httpx.Request("PUT", url, headers=headers, json=content)
+        link = f"{forum}/t/{question['id']}"
         content = {
             "title": f"Could you answer this? {question['title']}"[:200],
-            "raw": base.letter(question, f"{forum}/t/{question['id']}", person, person["reasons"]),
+            "raw": base.letter(question, link, person, person["reasons"]),
             "target_recipients": person["handle"],
             "archetype": "private_message",
         }
-        return base.Call.of("POST", f"{forum}/posts.json", content, **headers)
+        return httpx.Request("POST", f"{forum}/posts.json", headers=headers, json=content)
 
 
 def _named(given: base.Given, user: int) -> base.Names:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
+import httpx2 as httpx
+
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.tables import Row
 
@@ -34,9 +36,9 @@ class Slack(base.Adapter):
         ]
         return base.Incoming(verdicts=verdicts, once=hashlib.sha256(signature.encode()).hexdigest())
 
-    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return the question, the people with reasons, and two buttons."""
-        data, waits = message.payload["data"], message.payload["type"] == "suggestion.proposed"
+        data, waits = payload["data"], payload["type"] == "suggestion.proposed"
         question = data["question"]
         said = f"{'Who could answer' if waits else 'Asked about'} *{_escaped(question['title'])}*"
         lines = [said + ("?" if waits else ":")]
@@ -56,7 +58,8 @@ class Slack(base.Adapter):
         # Verbatim, so that titles cannot contain links or mentions.
         section = {"type": "mrkdwn", "text": "\n".join(lines)[:3000], "verbatim": True}
         blocks = [{"type": "section", "text": section}, {"type": "actions", "elements": buttons}]
-        return base.Call.of("POST", self.out.slack_url, {"text": said[:300], "blocks": blocks})
+        content = {"text": said[:300], "blocks": blocks}
+        return httpx.Request("POST", self.out.slack_url, json=content)
 
 
 def _escaped(text: str) -> str:
