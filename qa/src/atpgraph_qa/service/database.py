@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,7 @@ class Database:
                 stack.enter_context(self._writing)
             connection = stack.enter_context(self.engine.connect())
             connection = connection.execution_options(writes=True)
+            connection.info["after"] = after = list[Callable[[], object]]()
             stack.enter_context(connection.begin())
             if acting:
                 query = select(meta.c.value).where(meta.c.name == "epoch")
@@ -102,6 +103,8 @@ class Database:
                     said = "Another process has taken over this database."
                     raise NotInChargeError(503, said, wait=30)
             yield connection
+        for work in after:
+            work()
 
     def migrate(self) -> int:
         """Bring the tables up to date; return the version."""
@@ -174,6 +177,11 @@ class Database:
                     self._held.close()
             self._held = None
         self.engine.dispose()
+
+
+def after_commit(connection: Connection, work: Callable[[], object]) -> None:
+    """Do something once a transaction that writes is committed."""
+    connection.info["after"].append(work)
 
 
 def migrations() -> list[tuple[int, str]]:

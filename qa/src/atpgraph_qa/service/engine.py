@@ -17,8 +17,9 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, func, select
@@ -33,8 +34,15 @@ from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
-from atpgraph_qa.service.database import Database
-from atpgraph_qa.service.events import Arrival, Edited, Event, ForgottenPeople, StatusChanged
+from atpgraph_qa.service.database import Database, after_commit
+from atpgraph_qa.service.events import (
+    Arrival,
+    Edited,
+    Event,
+    ForgottenPeople,
+    StatusChanged,
+    TopicChange,
+)
 from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
@@ -50,8 +58,8 @@ BATCH = 200  # events read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
 T = TypeVar("T")
-Asks = list[tuple[int, int]]  # people and when they were asked
-Work = Callable[[Connection], Asks]
+Change = Callable[[Advisor], Advisor]
+Store = Callable[[Connection], None]
 
 
 def now_ms() -> int:
@@ -63,33 +71,27 @@ class RankingLimiter:
     """Ranks for callers, one question per core, and rejects them while `most` are under way.
 
     It has threads of its own, so that events are stored and pages are served however many questions
-    wait. Questions that came as events are ranked by another thread, which lets callers go first
-    for a while.
+    wait. Questions that came as events are ranked by another thread, which waits until it is idle.
     """
 
     def __init__(self, most: int) -> None:
-        self.most = most
-        self.under_way = 0
-        self._changed = threading.Condition()
+        self.most, self.under_way = most, 0
+        self.idle = threading.Event()
+        self.idle.set()
         self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return what `work` returns, or raise an error at once."""
-        with self._changed:
-            if self.under_way >= self.most:
-                raise ProblemError(503, "Too many questions at once.", wait=1)
-            self.under_way += 1
+        if self.under_way >= self.most:
+            raise ProblemError(503, "Too many questions at once.", wait=1)
+        self.under_way += 1
+        self.idle.clear()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
-            with self._changed:
-                self.under_way -= 1
-                self._changed.notify_all()
-
-    def wait_for_callers(self, seconds: float) -> None:
-        """Wait until there are no callers, but at most this many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self.under_way, seconds)
+            self.under_way -= 1
+            if not self.under_way:
+                self.idle.set()
 
     def close(self) -> None:
         """Finish the running work."""
@@ -133,13 +135,13 @@ class Engine:
         self.lock = threading.RLock()  # held while the state changes
         self.new_events = threading.Event()
         self.limiter = RankingLimiter(settings.limits.queue_routes)
-        self.advisor: Advisor | None = None
+        self.advisor: Advisor  # set by `start_from`
         self.readers: Readers | None = None
         self.model = ""
         self.seq = 0
         self.waiting = 0
-        # Set by the Suggester: computes the suggestion before the transaction that stores it.
-        self.prepare: Callable[[Event, Advisor], Work | None] = lambda event, advisor: None
+        # Set by the Suggester: ranks for an event, and returns what stores the suggestion.
+        self.prepare: Callable[[Event, Advisor], Store | None]
         with database.write() as connection:
             self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
             self.directory = Directory(map(_person, tables.find(connection, select(tables.people))))
@@ -173,6 +175,19 @@ class Engine:
         log.record_all([(row.person, row.at_ms) for row in rows])
         return log
 
+    def note_asks(
+        self, connection: Connection, asked: Sequence[int], kind: str, *, shadow: bool = False,
+        suggestion: int | None = None,
+    ) -> None:  # fmt: skip
+        """Record that people are asked now; it counts once the transaction is committed."""
+        now = self.clock()
+        for person in asked:
+            tables.add(
+                connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=shadow,
+                suggestion=suggestion,
+            )  # fmt: skip
+        after_commit(connection, lambda: self.asks.record(asked, now))
+
     def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
         """Start from a snapshot and the events that were applied since, without new effects."""
         with self.database.read() as connection:
@@ -182,7 +197,7 @@ class Engine:
         self.let_time_pass()
         self.place_newcomers()
         if self.settings.server.readers:
-            self.readers = Readers(self.current(), self.settings.server.readers)
+            self.readers = Readers(self.advisor, self.settings.server.readers)
 
     def _continued(self, advisor: Advisor, seq: int, until: int) -> Advisor:
         """Return the advisor with the events after one number, up to another."""
@@ -192,37 +207,35 @@ class Engine:
             if not rows:
                 return advisor
             for part in _parts(rows, together=True):
-                advisor = self._observed(advisor, part)[0]
+                advisor, _, _ = self._observed(advisor, part)
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
         """Count what becomes known at midnight: votes of the day before, a new week."""
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
-            before = self.current()
-            if before.history.now < midnight:
-                self.exchange(before.later(midnight), Advisor.later, midnight)
+            if self.advisor.history.now < midnight:
+                change = partial(Advisor.later, moment_ms=midnight)
+                self.exchange(change(self.advisor), change)
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
         """Continue with an advisor whose indexes contain the events up to a number."""
         with self.lock:
-            now = self.current()
+            now = self.advisor
             if merged.history.records is now.history.records:
                 return  # there was nothing to merge, and nothing came since
             merged = replace(merged, router=now.router, newcomers=now.newcomers)
             self.exchange(self._continued(merged, seq, self.seq))
 
-    def exchange(
-        self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
-    ) -> None:
-        """Replace the advisor by a function of the current one, or by a new one."""
-        if advisor.week_ms != self.current().week_ms:
+    def exchange(self, advisor: Advisor, change: Change | None = None) -> None:
+        """Replace the advisor by what a change made of it, or by a new one."""
+        if advisor.week_ms != self.advisor.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
-            if function is None:
+            if change is None:
                 self.readers.restart(advisor)
             else:
-                self.readers.change(advisor, function, *arguments)
+                self.readers.change(advisor, change)
         self.advisor = advisor
 
     def close(self) -> None:
@@ -231,29 +244,23 @@ class Engine:
         if self.readers is not None:
             self.readers.close()
 
-    def current(self) -> Advisor:
-        """Return the advisor to ask."""
-        if self.advisor is None:
-            raise InputError("The service is still starting.")
-        return self.advisor
-
     def place_newcomers(self) -> None:
         """Place people who declared topics and have not answered yet."""
         with self.lock:
-            advisor = self.current()
-            history, declared = advisor.history, self.directory.declaring()
+            history, declared = self.advisor.history, self.directory.declaring()
             codes = history.codes([person.id for person in declared]).tolist()
             new = tuple(
                 Newcomer(person.id, tags=person.topics)
                 for person, code in zip(declared, codes, strict=True)
                 if code < 0 or not history.n_given[code]
             )
-            if new != advisor.newcomers:
-                self.exchange(advisor.welcome(new), Advisor.welcome, new)
+            if new != self.advisor.newcomers:
+                change = partial(Advisor.welcome, people=new)
+                self.exchange(change(self.advisor), change)
 
     def knows(self, user: int) -> bool:
         """Return whether a person posted or set anything."""
-        return user in self.directory or self.current().history.codes([user])[0] >= 0
+        return user in self.directory or self.advisor.history.codes([user])[0] >= 0
 
     def save_person(self, person: Person, who: str = "") -> None:
         """Store a person's settings; `who` changed it, for the audit log."""
@@ -284,7 +291,7 @@ class Engine:
 
         With `keep`, also compute what reports need. `skip` were asked before.
         """
-        advisor = advisor or self.current()
+        advisor = advisor or self.advisor
         rules, now = self.settings.policy, self.clock()
         dispatcher = self._rules(policy, skip)
         if now >= advisor.history.last_ms:
@@ -337,7 +344,7 @@ class Engine:
 
     def apply(self, limit: int = BATCH) -> int:
         """Apply stored events; return how many there were."""
-        self.limiter.wait_for_callers(_WAIT_S)
+        self.limiter.idle.wait(_WAIT_S)  # callers first
         with self.lock:
             self.let_time_pass()
             with self.database.read() as connection:
@@ -349,10 +356,8 @@ class Engine:
             return len(rows)
 
     def _apply(self, rows: Sequence[Arrival]) -> None:
-        before = self.current()
-        advisor, refused, change = self._observed(before, rows)
-        work = None if refused else self.prepare(rows[0].event, before)
-        asked: Asks = []
+        advisor, change, refused = self._observed(self.advisor, rows)
+        suggest = None if refused else self.prepare(rows[0].event, self.advisor)
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
@@ -360,34 +365,33 @@ class Engine:
                 else:
                     self._project(connection, row)
                     events.revive(connection, row.event, self.clock())
-            if work is not None:
-                asked = work(connection)
+            if suggest is not None:
+                suggest(connection)
             put_meta(connection, APPLIED, rows[-1].seq)
-        self.exchange(advisor, *change)
+        self.exchange(advisor, change)
         self.seq = rows[-1].seq
-        self.asks.record_all(asked)
         for seq in refused:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(
         self, advisor: Advisor, rows: Sequence[Arrival]
-    ) -> tuple[Advisor, dict[int, str], tuple[Any, ...]]:
-        """Return the advisor after some events, why some were refused, and how it changed."""
+    ) -> tuple[Advisor, Change | None, dict[int, str]]:
+        """Return the advisor after some events, the change, and why some events were refused."""
         first = rows[0].event
-        if isinstance(first, events.TopicChange):
+        if isinstance(first, TopicChange):
             place = advisor.history.records.question_at(first.question)
             if place < 0:
-                return advisor, {rows[0].seq: "its question is not known"}, ()
+                return advisor, None, {rows[0].seq: "its question is not known"}
             if isinstance(first, StatusChanged) and first.state == "deleted":
-                places = np.array([place])
-                return erase_questions(advisor, places), {}, (erase_questions, places)
-            return advisor, {}, ()
+                change: Change = partial(erase_questions, places=np.array([place]))
+                return change(advisor), change, {}
+            return advisor, None, {}
         dated = _in_order([row.event for row in rows], _last_post(advisor))
-        after = advisor.observe(dated)  # type: ignore[arg-type]
+        change = partial(Advisor.observe, events=dated)  # type: ignore[arg-type]
+        after = change(advisor)
         why = {id(event): text for event, text in after.ignored}
         pairs = zip(rows, dated, strict=True)
-        refused = {row.seq: why[id(event)] for row, event in pairs if id(event) in why}
-        return after, refused, (Advisor.observe, dated)
+        return after, change, {row.seq: why[id(e)] for row, e in pairs if id(e) in why}
 
     def recalibrate(self) -> None:
         """Correct the stated confidence by the outcomes of the last days."""
@@ -400,7 +404,7 @@ class Engine:
         with self.lock, self.database.write(acting=True) as connection:
             # Today's suggestions may use either calibration.
             put_meta(connection, CALIBRATED, today + 1)
-            self.advisor = self.current().recalibrate(stated, happened)
+            self.advisor = self.advisor.recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Arrival) -> None:
         """Store what pages and reports need to know of an event."""
@@ -448,7 +452,7 @@ class Engine:
     @property
     def last_post_ms(self) -> int:
         """The date of the newest known post."""
-        return _last_post(self.current())
+        return _last_post(self.advisor)
 
 
 def _last_post(advisor: Advisor) -> int:
@@ -515,9 +519,7 @@ def _parts(rows: Sequence[Arrival], *, together: bool = False) -> list[list[Arri
     parts: list[list[Arrival]] = []
     alone_before = True
     for row in rows:
-        alone = isinstance(
-            row.event, events.TopicChange if together else events.TopicChange | Asked
-        )
+        alone = isinstance(row.event, TopicChange if together else TopicChange | Asked)
         if alone or alone_before:
             parts.append([row])
         else:

@@ -48,7 +48,7 @@ def forget_rows(
     report["settings"] = db.remove(connection, db.people, user)
     report["asks"] = db.remove(connection, db.asks, db.asks.c.person == user)
     db.change(connection, db.feedback, db.feedback.c.person == user, note="")
-    for column in _columns(db.Who):
+    for column in _columns(db.WHO):
         changed = db.change(connection, column.table, column == user, **{column.name: None})
         report.setdefault(column.table.name, changed)
     waiting = db.find(connection, select(db.topic_parts))
@@ -152,7 +152,7 @@ def _mentions(connection: Connection, handle: str) -> int:
     """
     pattern, changed = mention(handle), 0
     prefix = "@" + re.split(r"[^\x20-\x7e]", handle)[0]
-    for column in _columns(db.Words, db.JsonWords):
+    for column in _columns(db.WORDS, db.JSON_WORDS):
         key, text = next(iter(column.table.primary_key)), type_coerce(column, Text)
         query = select(key, text).where(text.icontains(prefix, autoescape=True))
         for number, old in connection.execute(query).all():
@@ -171,9 +171,10 @@ def mention(handle: str) -> re.Pattern[str]:
     return re.compile(f"@(?:{'|'.join(sorted(forms))})(?![\\w-])", re.IGNORECASE)
 
 
-def _columns(*kinds: type) -> list[Any]:
+def _columns(*kinds: Any) -> list[Any]:
     """Return the columns of some types, of all tables."""
-    return [c for table in db.METADATA.sorted_tables for c in table.c if isinstance(c.type, kinds)]
+    every = (column for table in db.METADATA.sorted_tables for column in table.c)
+    return [column for column in every if any(column.type is kind for kind in kinds)]
 
 
 def _chunks(ids: Iterable[Any]) -> Iterator[list[Any]]:

@@ -96,7 +96,7 @@ class Snapshots:
         """Write the current advisor, then remove older snapshots."""
         with self.writing:
             with self.engine.lock:
-                advisor, model, seq = self.engine.current(), self.engine.model, self.engine.seq
+                advisor, model, seq = self.engine.advisor, self.engine.model, self.engine.seq
             name = f"{seq:012d}-{self.engine.clock()}"
             path = self.folder / name
             advisor = advisor.merged()

@@ -190,7 +190,7 @@ def get_person(service: Serving, person: PersonId) -> PersonOut:
     engine, now = service.engine, service.clock()
     if not engine.knows(person):
         raise ProblemError(404, "The site does not know this person.")
-    history = engine.current().history
+    history = engine.advisor.history
     code = int(history.codes([person])[0])
     given, won, last = (
         int(counts[code]) if code >= 0 else 0
@@ -300,7 +300,7 @@ def get_quality(
 @may_read.get("/v1/metrics/tags", tags=["quality"])
 def get_tags(service: Serving) -> list[schemas.TagOut]:
     """List tags of the last half year in which fewer than two active people answer."""
-    history, days = service.engine.current().history, service.settings.policy.inactive_days
+    history, days = service.engine.advisor.history, service.settings.policy.inactive_days
     return reports.tags_without_experts(history, service.clock(), days)
 
 

@@ -67,7 +67,7 @@ class ServiceMetrics:
             "events_applied": engine.seq,
             "events_waiting": engine.waiting,
             "routes_under_way": engine.limiter.under_way,
-            "users": engine.current().history.n_users,
+            "users": engine.advisor.history.n_users,
             "history_age_days": round(engine.days_behind(), 3),
             "database_up": 1,
         }

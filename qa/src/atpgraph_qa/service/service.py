@@ -56,7 +56,7 @@ class Service:
             self.suggester = Suggester(self.engine)
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
-            self.engine.current().warm_up()  # so that the first route does not wait
+            self.engine.advisor.warm_up()  # so that the first route does not wait
             self.sender = Sender(self.database, settings, clock)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots)
@@ -212,7 +212,7 @@ class Service:
         engine = self.engine
         self.apply_all()
         with self.snapshots.writing, engine.lock:
-            handle, advisor = engine.directory[user].handle, engine.current()
+            handle, advisor = engine.directory[user].handle, engine.advisor
             with self.database.write(acting=True) as connection:
                 report = forget_rows(
                     connection, engine.forgotten_people, user, handle, asked_by(advisor, user),

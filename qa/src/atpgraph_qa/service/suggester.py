@@ -14,7 +14,7 @@ from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
-from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
+from atpgraph_qa.service.engine import Advice, Engine, Store
 from atpgraph_qa.service.events import Edited, Event, StatusChanged
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
@@ -36,7 +36,7 @@ class Suggester:
         self.rules = engine.settings.policy
         engine.prepare = self.prepare
 
-    def prepare(self, event: Event, advisor: Advisor) -> Work | None:
+    def prepare(self, event: Event, advisor: Advisor) -> Store | None:
         """Return a function that stores the suggestion for an event, or None.
 
         `advisor` is the one before the event, so that a question does not match itself.
@@ -51,7 +51,7 @@ class Suggester:
             return self._renewal(event, advisor)
         return None
 
-    def _renewal(self, event: Edited | StatusChanged, advisor: Advisor) -> Work | None:
+    def _renewal(self, event: Edited | StatusChanged, advisor: Advisor) -> Store | None:
         """Route a question again if its suggestion is untouched, or was withdrawn."""
         with self.database.read() as connection:
             question = tables.find_one(connection, tables.questions, event.question)
@@ -69,11 +69,11 @@ class Suggester:
         skip = {person["user"] for row in made[:-1] for person in row["people"]}
         advice = self.engine.route(_question(question), keep=True, skip=skip, advisor=advisor)
 
-        def work(connection: Connection) -> Asks:
+        def work(connection: Connection) -> None:
             values = self._values(advice)
             values |= {"notes": [why, *values["notes"]], "sent_ms": None}
             suggestions.change_suggestion(connection, last["id"], **values)
-            return self._put_forward(connection, last["id"])
+            self._put_forward(connection, last["id"])
 
         return work
 
@@ -85,33 +85,31 @@ class Suggester:
             "state": "proposed", "changed_ms": self.engine.clock(),
         }  # fmt: skip
 
-    def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> Asks:
-        """Store a suggestion; return the asks it makes."""
+    def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> None:
+        """Store a suggestion, and put it forward."""
         values = {"question": question, "round": number, "created_ms": self.engine.clock()}
         made = suggestions.add_suggestion(connection, **values, **self._values(advice))
-        return [] if made is None else self._put_forward(connection, made)
+        if made is not None:
+            self._put_forward(connection, made)
 
-    def _put_forward(self, connection: Connection, suggestion: int) -> Asks:
+    def _put_forward(self, connection: Connection, suggestion: int) -> None:
         """Ask the people, the moderators or nobody, depending on the mode."""
         found = suggestions.get_suggestion(connection, suggestion)
         if found is None or not found["people"]:
-            return []
+            return
         if self.engine.mode == "approve":
             self._enqueue(connection, found, found["people"], MODERATORS, "proposed")
-            return []
-        return self._ask(connection, found, found["people"])
+        else:
+            self._ask(connection, found, found["people"])
 
     def _ask(
         self, connection: Connection, found: Row, people: Sequence[Row], kind: str = ""
-    ) -> Asks:
+    ) -> None:
         """Ask people: record it, queue messages unless in shadow mode, and plan the escalation."""
         now, shadow, number = self.engine.clock(), self.engine.shadow, found["id"]
         kind = kind or ("escalation" if found["round"] else "suggestion")
-        for person in people:
-            tables.add(
-                connection, tables.asks, person=person["user"], at_ms=now, kind=kind,
-                shadow=shadow, suggestion=number,
-            )  # fmt: skip
+        asked = [person["user"] for person in people]
+        self.engine.note_asks(connection, asked, kind, shadow=shadow, suggestion=number)
         wait = None
         if self.rules.escalate_hours and found["round"] < self.rules.escalations:
             wait = now + round(self.rules.escalate_hours * HOUR_MS)
@@ -122,7 +120,6 @@ class Suggester:
             if self.engine.mode == "approve":  # moderators were told before
                 told = tuple(name for name in told if name not in MODERATORS)
             self._enqueue(connection, found, people, told, "created")
-        return [(person["user"], now) for person in people]
 
     def _enqueue(
         self, connection: Connection, found: Row, people: Sequence[Row], told: Sequence[str],
@@ -197,12 +194,10 @@ class Suggester:
                     advice = self.engine.route(
                         _question(row), keep=True, skip=before, top=top, policy=policy
                     )
-                asked: Asks = []
                 with self.database.write(acting=True) as connection:
                     suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
                     if advice is not None:
-                        asked = self._record(connection, question, advice, len(earlier))
-                self.engine.asks.record_all(asked)
+                        self._record(connection, question, advice, len(earlier))
 
     def expire(self) -> None:
         """Close suggestions that have been open too long."""
@@ -222,7 +217,7 @@ class Suggester:
         and *reassigned* asks somebody else. A second call with the same `once` changes nothing.
         `more` are columns of the feedback.
         """
-        now, asked = self.engine.clock(), Asks()
+        now = self.engine.clock()
         with self.engine.lock, self.database.write(acting=True) as connection:
             found = suggestions.get_suggestion(connection, suggestion)
             if found is None or not tables.is_new(connection, once, now):
@@ -241,40 +236,37 @@ class Suggester:
                 suggestions.change_suggestion(connection, suggestion, state=verdict, changed_ms=now)
                 tables.note(connection, now, by, f"suggestion {suggestion}: {verdict}", person)
             if verdict == "accepted":
-                asked = self._accept(connection, found)
+                self._accept(connection, found)
             elif verdict == "declined":
                 outbox.cancel(connection, found["question"])
                 if found["round"] < self.rules.escalations and self.rules.escalate_hours:
                     # Ask others at once.
                     suggestions.change_suggestion(connection, suggestion, escalate_ms=now)
             elif verdict == "reassigned" and person is not None:
-                asked = self._reassign(connection, found, person)
-            result = suggestions.get_suggestion(connection, suggestion)
-        self.engine.asks.record_all(asked)
-        return result
+                self._reassign(connection, found, person)
+            return suggestions.get_suggestion(connection, suggestion)
 
-    def _accept(self, connection: Connection, found: Row) -> Asks:
+    def _accept(self, connection: Connection, found: Row) -> None:
         """Ask the people of a suggestion, unless they were asked."""
         if self.engine.shadow or found["sent_ms"] is not None:
-            return []
+            return
         refused = {p["user"]: self.engine.why_not(p["user"]) for p in found["people"]}
         people = [person for person in found["people"] if not refused[person["user"]]]
         if not people:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
             why = why or "the list is empty"
             raise ProblemError(409, f"None of these people may be asked now: {why}.")
-        return self._ask(connection, found, people)
+        self._ask(connection, found, people)
 
-    def _reassign(self, connection: Connection, found: Row, person: int) -> Asks:
+    def _reassign(self, connection: Connection, found: Row, person: int) -> None:
         outbox.cancel(connection, found["question"])
         if not self.engine.knows(person):
             raise InputError("The site does not know this person.")
         if why := self.engine.why_not(person):
             raise ProblemError(409, f"{self.name(person)} may not be asked now: {why}.")
-        if found["answered_ms"] is not None:
-            return []
-        people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
-        return self._ask(connection, found, people, "reassigned")
+        if found["answered_ms"] is None:
+            people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
+            self._ask(connection, found, people, "reassigned")
 
     def name(self, user: int) -> str:
         """Return a person's display name."""
@@ -284,12 +276,9 @@ class Suggester:
 
     def note_ask(self, person: int, kind: str, once: str = "") -> None:
         """Record that a person was asked elsewhere, which counts like any other ask."""
-        now = self.engine.clock()
         with self.database.write() as connection:
-            if not tables.is_new(connection, once, now):
-                return
-            tables.add(connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=False)
-        self.engine.asks.record([person], now)
+            if tables.is_new(connection, once, self.engine.clock()):
+                self.engine.note_asks(connection, [person], kind)
 
 
 def _question(row: Row) -> Question:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from typing import IO
 
 import numpy as np
@@ -41,7 +42,7 @@ class Trainer:
         self._said: IO[bytes]
         self.last: Row = {}
         with engine.database.write() as connection:
-            first = {"trained_ms": engine.current().history.last_ms, "retrained_ms": engine.clock()}
+            first = {"trained_ms": engine.advisor.history.last_ms, "retrained_ms": engine.clock()}
             for name, moment in first.items():
                 if not get_meta(connection, name):
                     put_meta(connection, name, moment)
@@ -102,7 +103,8 @@ class Trainer:
         if state == "better":
             weights, state = Router.from_json(found["router"]), "in use"
             with self.snapshots.writing, engine.lock:
-                engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
+                change = partial(replace, router=weights)
+                engine.exchange(change(engine.advisor), change)
                 engine.model = name
                 with engine.database.write(acting=True) as connection:
                     put_meta(connection, "trained_ms", found["cut_ms"])
@@ -114,11 +116,6 @@ class Trainer:
         with engine.database.write(acting=True) as connection:
             add(connection, models, name=name, created_ms=now, state=state, judged=judged)
         LOG.info("retrained", extra={"facts": self.last})
-
-
-def with_weights(advisor: Advisor, weights: Router) -> Advisor:
-    """Return the advisor with other weights; readers call this, too."""
-    return replace(advisor, router=weights)
 
 
 def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
