@@ -290,4 +290,4 @@ def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
         records = front.service.engine.advisor.history.records
         start = monday(front.clock.now)
         # Would be computed now if it were not there.
-        assert records.memo.get(WEEKS, (records.base, start), lambda: None) is not None  # type: ignore[arg-type, return-value]
+        assert records.memo.get(WEEKS, start, lambda: None) is not None  # type: ignore[arg-type, return-value]

@@ -47,13 +47,7 @@ HEADERS = {"Content-Security-Policy": _POLICY, "X-Frame-Options": "DENY"}
 
 
 def when(moment_ms: int, zone: str = "UTC") -> Markup:
-    """Format a moment for display, in a time zone.
-
-    Examples
-    --------
-    >>> print(when(1_790_000_000_000, "Europe/Vienna"))
-    <time datetime="2026-09-21T14:13:20+00:00">21 Sep 2026, 16:13 CEST</time>
-    """
+    """Format a moment for display, in a time zone."""
     moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
     shown = moment.astimezone(time_zone(zone)).strftime("%d %b %Y, %H:%M %Z").lstrip("0")
     exact = moment.isoformat(timespec="seconds")
@@ -61,37 +55,19 @@ def when(moment_ms: int, zone: str = "UTC") -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """Format a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.123), percent(0.004), percent(0.0), percent(None)
-    ('12%', '0.4%', '0%', '–')
-    """
+    """Format a share as a percentage."""
     if value is None or not math.isfinite(value):
         return "–"
     return f"{100 * value:.1f}%" if 0 < value < 0.0095 else f"{value:.0%}"
 
 
 def place(mrr: float | None) -> str:
-    """Return a mean reciprocal rank as a place.
-
-    Examples
-    --------
-    >>> place(0.4), place(None)
-    ('2.5', '–')
-    """
+    """Return a mean reciprocal rank as a place."""
     return "–" if not mrr else f"{1 / mrr:.1f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "answer"), count(2, "answer"), count(0, "person", "people")
-    ('1 answer', '2 answers', '0 people')
-    """
+    """Return a number with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 

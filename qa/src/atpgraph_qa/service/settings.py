@@ -258,13 +258,7 @@ class Logs(Section):
 
 
 class Settings(BaseSettings):
-    """All settings, section by section.
-
-    Examples
-    --------
-    >>> Settings.read().changed("policy", {"people": 3}, "example").policy.people
-    3
-    """
+    """All settings, section by section."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, enable_decoding=False,
