@@ -113,15 +113,15 @@ class Advice(Suggestions):
 
 
 class _Recorder(Dispatcher):
-    """A dispatcher that keeps its input and its choice."""
+    """A dispatcher that keeps what it chose from, and why."""
 
-    seen: tuple[Query, Int64Array, Float64Array, Choice] | None = None
+    seen: tuple[Query, Int64Array, Float64Array, tuple[Decision, ...]] | None = None
 
     def choose(
         self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
     ) -> Choice:
         choice = super().choose(query, candidates, scores, top)
-        self.seen = query, candidates, scores, choice
+        self.seen = query, candidates, scores, choice.decisions
         return choice
 
 
@@ -292,8 +292,7 @@ class Engine:
         With `keep`, also compute what reports need. `skip` were asked before.
         """
         advisor = advisor or self.advisor
-        rules, now = self.settings.policy, self.clock()
-        dispatcher = self._rules(policy, skip)
+        rules, now, recorder = self.settings.policy, self.clock(), self._rules(policy, skip)
         if now >= advisor.history.last_ms:
             question = replace(question, at=datetime.fromtimestamp(now / 1000, UTC))
         with contextlib.ExitStack() as stack:
@@ -301,30 +300,29 @@ class Engine:
             if self.readers is not None and advisor is self.advisor:
                 ranker = stack.enter_context(self.readers.ranker(advisor))
             found = advisor.ask(
-                question, dispatcher, k=top or rules.people,
+                question, recorder, k=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
         advice = Advice(**vars(found), model=self.model)
-        if dispatcher.seen is None:
+        if recorder.seen is None:
             return advice
-        query, people, scores, choice = dispatcher.seen
-        ranking: list[tables.Row] = []
+        query, people, scores, decisions = recorder.seen
+        if found.abstains:  # nobody is asked
+            decisions = tuple(decision for decision in decisions if decision.rule != "asked")
+            if not found.people and decisions:
+                advice = replace(advice, abstains=_nobody(decisions))
         if keep:
             others = np.flatnonzero(people != question.asker)
             looked = best(people, scores, others, rules.candidates)
             sure = np.zeros(len(looked))
             if advisor.router.questions_:
-                share = dispatcher.expected_share(advisor.router.presence_)
+                share = recorder.expected_share(advisor.router.presence_)
                 sure = share * advisor.router.confidence(scores, looked)
             pairs = zip(people[looked].tolist(), sure.tolist(), strict=True)
             ranking = [{"person": person, "confidence": value} for person, value in pairs]
-        decisions = choice.decisions
-        if found.abstains:  # nobody is asked
-            decisions = tuple(decision for decision in decisions if decision.rule != "asked")
-            if not found.people and decisions:
-                advice = replace(advice, abstains=_nobody(decisions))
-        baseline = most_active(query, rules.candidates) if keep else []
-        return replace(advice, decisions=decisions, ranking=ranking, baseline=baseline)
+            baseline = most_active(query, rules.candidates)
+            advice = replace(advice, ranking=ranking, baseline=baseline)
+        return replace(advice, decisions=decisions)
 
     def append(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
@@ -482,13 +480,13 @@ def _nobody(decisions: Sequence[Decision]) -> str:
     return f"None of the best {len(decisions)} may be asked now: {', '.join(parts)}."
 
 
-def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int]:
+def most_active(query: Query, count: int) -> list[int]:
     """Return the people with most answers in the last month, a trivial ranking to compare with."""
-    history = query.history
-    since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
-    owner = history.answers.owner[since:]
+    answers, records = query.history.answers, query.history.records
+    since = np.searchsorted(answers.given_ms, query.asked_ms - BASELINE_DAYS * DAY_MS)
+    owner = answers.owner[since:]
     people, given = np.unique(owner[owner >= 0], return_counts=True)
-    users = history.records.ids(people)
+    users = records.ids(people)
     others = users != query.question.asker
     order = np.lexsort((users[others], -given[others]))[:count]
     found: list[int] = users[others][order].tolist()

@@ -6,7 +6,7 @@ import contextlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -29,12 +29,12 @@ from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
 
 COOKIE = "atp_session"
 DAYS = 30
-FILTERS = {
-    "open": ("Open", ("proposed", "delivered")),
-    "sent": ("Asked", ("accepted", "reassigned", "delivered")),
-    "answered": ("Answered", ("answered",)),
-    "ended": ("Ended", ("declined", "expired", "withdrawn")),
-    "all": ("All", ()),
+FILTERS: dict[str, tuple[str, ...]] = {  # states by the name of a filter
+    "open": ("proposed", "delivered"),
+    "asked": ("accepted", "reassigned", "delivered"),
+    "answered": ("answered",),
+    "ended": ("declined", "expired", "withdrawn"),
+    "all": (),
 }
 router = APIRouter(include_in_schema=False)
 OPT_OUT = Token(0, "opt-out link", frozenset())
@@ -71,21 +71,14 @@ class Visit:
 
     def show(self, name: str, **values: Any) -> Response:
         """Return a page; after a wrong form, with the reason and what was typed."""
-        engine, rules, may = self.service.engine, self.service.settings.policy, self.who.may
-        old = round(engine.days_behind())
+        engine, rules = self.service.engine, self.service.settings.policy
         hidden = Markup('<input type="hidden" name="csrf" value="{}">').format(self.who.csrf)
         context = {
-            "who": self.who.id and (self.who.name or "a token without a name"),
-            "may_write": may("write"), "may_rule": may("admin"),
-            "sections": [section for section in render.SECTIONS if may(section[2])],
+            "visit": self, "may": self.who.may, "typed": self.form if self.wrong else {},
+            "said": self.request.query_params.get("said"), "csrf": hidden,
             "here": "/" + self.request.url.path.strip("/").partition("/")[0],
-            "said": render.SAID.get(self.request.query_params.get("said", "")),
-            "wrong": self.wrong, "typed": self.form if self.wrong else {},
-            "mode": engine.mode, "model": engine.model, "names": self.service.suggester.name,
-            "old": old if self.who != GUEST and old >= render.OLD_DAYS else 0,
-            "last_post_ms": engine.last_post_ms, "zone": rules.time_zone, "rules": rules,
-            "when": lambda moment_ms: render.when(moment_ms, rules.time_zone),
-            "csrf": lambda: hidden,
+            "engine": engine, "mode": engine.mode, "names": self.service.suggester.name,
+            "rules": rules, "when": partial(render.when, zone=rules.time_zone),
         }  # fmt: skip
         page = render.TEMPLATES.get_template(name).render(context | values)
         return HTMLResponse(page, self.status, render.HEADERS)
@@ -203,7 +196,7 @@ def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
     show = show if show in FILTERS else "open"
     with visit.service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
-            connection, 20, cursor, state=FILTERS[show][1], latest=True
+            connection, 20, cursor, state=FILTERS[show], latest=True
         )
         cards = [_card(visit.service, connection, row) for row in rows]
         newest = suggestions.newest(connection)
@@ -362,7 +355,7 @@ def settings_page(visit: Admin) -> Response:
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {
-        "settings": service.settings.shown(), "made": visit.made, "scopes": SCOPES,
+        "settings": service.settings.shown(), "scopes": SCOPES,
         "help": {f"{part}.{name}": about.description
                  for part, name, about, _ in service.settings.items()},
         "tokens": routes.list_tokens(service), "off": sent.switched_off,

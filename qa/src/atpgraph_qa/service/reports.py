@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, func, select
 
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.engine import BASELINE_DAYS
@@ -32,37 +32,30 @@ def quality(
     """
     since_ms, t = now_ms - days * DAY_MS, suggestions.c
     done, day = t.resolved_ms.is_not(None), (t.created_ms // DAY_MS).label("day")
-    sums = {
-        "questions": func.count(),
-        "answered": _count(done),
-        "covered": _count(t.asked > 0),
-        "reciprocal": _sum(done & (t.place > 0), 1.0 / t.place),
-        "in_five": _count(done & (t.place <= 5)),
-        "baseline": _sum(done & (t.baseline_place > 0), 1.0 / t.baseline_place),
-        "asked_resolved": _count(done & (t.asked > 0)),
-        "asked_right": _count(done & t.asked_answered),
-        "accepted": _count(t.state == "accepted"),
-        "declined": _count(t.state == "declined"),
+    n = func.count()
+    sums: dict[str, Any] = {
+        "questions": n,
+        "answered": n.filter(done),
+        "covered": n.filter(t.asked > 0),
+        "reciprocal": func.sum(1.0 / t.place).filter(done & (t.place > 0)),
+        "in_five": n.filter(done & (t.place <= 5)),
+        "baseline": func.sum(1.0 / t.baseline_place).filter(done & (t.baseline_place > 0)),
+        "asked_resolved": n.filter(done & (t.asked > 0)),
+        "asked_right": n.filter(done & t.asked_answered),
+        "accepted": n.filter(t.state == "accepted"),
+        "declined": n.filter(t.state == "declined"),
     }
     # One index has all these columns, so the suggestions themselves are not read.
     wanted = [column.label(name) for name, column in sums.items()]
     query = select(day, *wanted).where(t.created_ms >= since_ms, t.round == 0)
     rows = find(connection, _only(query, t, shadow).group_by(day).order_by(day))
-    total = {name: sum(row[name] for row in rows) for name in sums}
+    total = {name: sum(row[name] or 0 for row in rows) for name in sums}
     return QualityOut(
         days=days, baseline=f"most answers in the last {BASELINE_DAYS} days", **_figures(total),
         by_day=[{"day": row["day"], **_figures(row)} for row in rows],
         calibration=_calibration(connection, since_ms, shadow),
         load=_load(connection, since_ms, shadow),
     )  # fmt: skip
-
-
-def _sum(which: Any, value: Any) -> Any:
-    return func.sum(case((which, value), else_=0.0))
-
-
-def _count(which: Any) -> Any:
-    return func.sum(case((which, 1), else_=0))
 
 
 def _only(query: Any, columns: Any, shadow: bool | None) -> Any:
@@ -80,8 +73,8 @@ def _figures(s: Row) -> Row:
     }
 
 
-def _share(part: float, whole: float) -> float | None:
-    return float(part) / float(whole) if whole else None  # PostgreSQL gives decimals
+def _share(part: float | None, whole: float) -> float | None:
+    return float(part or 0) / float(whole) if whole else None  # PostgreSQL gives decimals
 
 
 def _calibration(connection: Connection, since_ms: int, shadow: bool | None) -> list[Row]:

@@ -24,7 +24,10 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import Authenticator, Token
 from atpgraph_qa.timeline.query import Question
 
-_BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
+Bearer = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")),
+]
 router = APIRouter()
 PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
 RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
@@ -64,10 +67,9 @@ def admit(request: Request, token: Token, scope: str) -> None:
     request.state.caller = token
 
 
-async def check_token(request: Request, scope: str) -> None:
+async def check_token(request: Request, given: Bearer, scope: str) -> None:
     """Reject a caller without a token that has a scope."""
     auth: Authenticator = request.app.state.auth
-    given = await _BEARER(request)
     secret = given.credentials.strip() if given else ""
     if not secret:
         needed = "Send a token: Authorization: Bearer …"
@@ -81,10 +83,8 @@ async def check_token(request: Request, scope: str) -> None:
 def needs(scope: str) -> Any:
     """Return a dependency that checks for a token with a scope."""
 
-    async def checked(
-        request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
-    ) -> None:
-        await check_token(request, scope)
+    async def checked(request: Request, given: Bearer) -> None:
+        await check_token(request, given, scope)
 
     checked.scope = scope  # type: ignore[attr-defined]
     return Depends(checked)
@@ -400,10 +400,10 @@ def ready(request: Request) -> StatusOut:
     "/metrics", summary="Figures for Prometheus", tags=["health"], response_class=Response,
     responses={200: {"content": {"text/plain": {}}}, **described(401, 403, 429, 503)},
 )  # fmt: skip
-async def metrics(request: Request) -> Response:
+async def metrics(request: Request, given: Bearer) -> Response:
     """Return figures; needs the scope read unless server.public_metrics is set."""
     if not request.app.state.service.settings.server.public_metrics:
-        await check_token(request, "read")
+        await check_token(request, given, "read")
     registry = request.app.state.metrics.registry
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 

@@ -64,13 +64,13 @@ class _EventIn(_In):
 
     def arrival(self) -> Arrival:
         """Return the event with its name."""
-        values = self.model_dump(exclude={"at", "url"})
-        values["at_ms"] = int(self.at.timestamp() * 1000)
+        values = self.model_dump(exclude={"at"})
         for person in {"asker", "user"} & values.keys():
             values[person] = NOBODY if values[person] is None else values[person]
         mark = values.pop("id") if self.makes is Voted else ""
-        url = getattr(self, "url", "")
-        return Arrival.of(self.makes(**values), mark, {"url": url} if url else {})
+        url = values.pop("url", "")
+        event = self.makes(**values, at_ms=int(self.at.timestamp() * 1000))
+        return Arrival.of(event, mark, {"url": url} if url else {})
 
 
 class QuestionIn(_EventIn):
@@ -275,7 +275,7 @@ class FeedbackOut(BaseModel):
     given_by: str
 
 
-class SuggestionOut(BaseModel):
+class SuggestionOut(RouteOut):
     """A suggestion, its question, and the outcome."""
 
     id: int
@@ -294,17 +294,10 @@ class SuggestionOut(BaseModel):
     changed_ms: int
     sent_ms: int | None
     shadow: bool
-    mode: str
-    model: str
     state: str
-    people: list[Suggestion]
     ranking: list[RankedOut]
     baseline: list[int]
-    decisions: list[Decision]
-    notes: list[str]
     confidence: float
-    abstains: str
-    candidates: int
     escalate_ms: int | None
     outcome: int | None
     place: int | None

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from html import unescape
 
 import httpx2 as httpx
+from jinja2 import Environment, PackageLoader
 
 from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
@@ -175,16 +176,12 @@ def plain_text(html: str) -> str:
     return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]+>", "", lines))).strip()
 
 
-def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
-    """Return the message that asks a person, as Markdown."""
-    parts = [f"You may be able to answer this question: **{plain_markdown(question['title'])}**"]
-    if url:
-        parts.append(url)
-    said = [plain_markdown(r["text"]) for r in reasons if r["kind"] != "level"]
-    if said:
-        parts.append("Why you:\n\n" + "\n".join(f"- {text}" for text in said))
-    stop = "If you do not want to be asked, tell a moderator."
-    if person.get("opt_out"):
-        stop = f"[Do not ask me any more]({person['opt_out']})"
-    parts.append(f"You do not have to answer. {stop}")
-    return "\n\n".join(parts)
+_MESSAGES = Environment(
+    loader=PackageLoader("atpgraph_qa.service"), trim_blocks=True, lstrip_blocks=True
+)
+_MESSAGES.filters["markdown"] = plain_markdown
+
+
+def message_text(template: str, **values: object) -> str:
+    """Return a message, as Markdown."""
+    return _MESSAGES.get_template(template).render(values)

@@ -139,10 +139,13 @@ class Discourse(base.Adapter):
                        "username": person["handle"]}  # fmt: skip
             url = f"{forum}/assign/assign.json"
             return httpx.Request("PUT", url, headers=headers, json=content)
-        link = f"{forum}/t/{question['id']}"
+        raw = base.message_text(
+            "letter.md", question=question, url=f"{forum}/t/{question['id']}", person=person,
+            reasons=person["reasons"],
+        )  # fmt: skip
         content = {
             "title": f"Could you answer this? {question['title']}"[:200],
-            "raw": base.letter(question, link, person, person["reasons"]),
+            "raw": raw,
             "target_recipients": person["handle"],
             "archetype": "private_message",
         }

@@ -79,7 +79,9 @@ class GitHub(base.Adapter):
         if not people:
             raise InputError("None of the people has a handle; GitHub sends it with a comment.")
         origin = question.get("origin", {})
-        content: Row = {"body": _comment_text(question, people)}
+        # A comment is public, so it gives no reasons.
+        text = base.message_text("comment.md", question=question, people=people)
+        content: Row = {"body": text}
         if origin.get("kind") == "discussion":
             url = f"{api}/graphql"
             content = {"query": _COMMENT, "variables": {"id": origin.get("node", ""), **content}}
@@ -105,17 +107,3 @@ def _named(user: base.Given) -> base.Names:
     """Return the name of a user, if the message has it."""
     number, login = user.number("id"), user.text("login")
     return {number: (login, None)} if login and number >= 0 else {}
-
-
-def _comment_text(question: Row, people: list[Row]) -> str:
-    """Return the comment that asks people; it is public, so it gives no reasons."""
-    if len(people) == 1:
-        return f"@{people[0]['handle']} " + base.letter(question, "", people[0], [])
-    names = " ".join(f"@{person['handle']}" for person in people)
-    stops = [
-        f"[{base.plain_markdown(person['handle'])}]({person['opt_out']})"
-        for person in people
-        if person.get("opt_out")
-    ]
-    stop = f" Do not ask me any more: {', '.join(stops)}." if stops else ""
-    return f"{names} You may be able to answer this. You do not have to answer.{stop}"
