@@ -42,12 +42,12 @@ class Database:
     """Transactions on ``sqlite:///FILE`` or ``postgresql://…``."""
 
     def __init__(self, url: str) -> None:
-        if url.startswith("postgres://"):
-            url = "postgresql" + url.removeprefix("postgres")
         try:
             parsed = make_url(url)
         except ArgumentError:
             raise InputError("store.database is not the URL of a database.") from None
+        if parsed.drivername in ("postgres", "postgresql"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.epoch = 0
         self._writing = threading.RLock()
@@ -59,8 +59,6 @@ class Database:
                 make_private(self.file)
             more: dict[str, Any] = {"connect_args": {"check_same_thread": False, "timeout": 20}}
         else:
-            if parsed.drivername == "postgresql":
-                parsed = parsed.set(drivername="postgresql+psycopg")
             options = {"connect_timeout": 5, "options": "-c statement_timeout=30000"}
             more = {"connect_args": options, "pool_timeout": 5, "pool_pre_ping": True}
         try:

@@ -418,9 +418,9 @@ class Engine:
                     suggestions.resolve(connection, event.question, person, now)
                     outbox.cancel(connection, event.question)
             case Accepted():
-                giver = suggestions.accept_answer(connection, event.question, event.answer)
-                if giver is not None:
-                    suggestions.resolve(connection, event.question, giver, now)
+                given = tables.find_one(connection, tables.answers, event.answer)
+                if given is not None and given["person"] is not None:
+                    suggestions.resolve(connection, event.question, given["person"], now)
             case Edited():
                 tables.change(connection, tables.questions, event.question, **event.changes())
             case StatusChanged():

@@ -20,8 +20,9 @@ import threading
 import zipfile
 import zlib
 from pathlib import Path
+from typing import IO
 
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import Connection, Table, func, insert, select, text
 from sqlalchemy.exc import CompileError, OperationalError, StatementError
 
 from atpgraph.errors import AtpError, InputError
@@ -191,11 +192,8 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
                 for table in METADATA.sorted_tables:
                     name = f"tables/{table.name}.jsonl"
                     if name in archive.namelist():
-                        counts[table.name] = 0
                         with archive.open(name) as lines:
-                            while rows := [*map(json.loads, itertools.islice(lines, _ROWS))]:
-                                connection.execute(insert(table), rows)
-                                counts[table.name] += len(rows)
+                            counts[table.name] = _insert(connection, table, lines)
                 if not database.is_sqlite:
                     _number_on(connection)
                 kept = json.loads(get_meta(connection, "snapshot", "{}"))
@@ -206,6 +204,16 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
         except _DAMAGE as error:
             raise InputError(f"The backup {file} is damaged; nothing was restored.") from error
     return counts
+
+
+def _insert(connection: Connection, table: Table, lines: IO[bytes]) -> int:
+    """Insert rows; an older version may have had more columns. Return how many."""
+    count, known = 0, set(table.c.keys())
+    while rows := [*map(json.loads, itertools.islice(lines, _ROWS))]:
+        kept = [{name: row[name] for name in known & row.keys()} for row in rows]
+        connection.execute(insert(table), kept)
+        count += len(rows)
+    return count
 
 
 def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:

@@ -14,7 +14,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import httpx2 as httpx
 from sqlalchemy import Connection, select
@@ -199,21 +199,12 @@ class Sender:
         A message goes out twice only if the process ends between the two, so all answers that came
         during one transaction share the next.
         """
-        under_way = {asyncio.create_task(self._timed(message)) for message in messages}
+        under_way = {asyncio.create_task(self._attempt(message)) for message in messages}
         while under_way:
             done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
             self._answered += [task.result() for task in done]
             with contextlib.suppress(DatabaseGoneError):
                 await asyncio.to_thread(self._settle)
-
-    async def _timed(self, message: Row) -> tuple[Row, Outcome]:
-        started = time.monotonic()
-        try:
-            outcome = await self._attempt(message)
-        except Exception as error:  # a bug must not leave the rest of its batch unsettled
-            LOG.exception("bug", extra={"facts": {"kind": type(error).__name__}})
-            outcome = Outcome(None, f"A bug ({type(error).__name__}).")
-        return message, replace(outcome, took_ms=round(1000 * (time.monotonic() - started)))
 
     def _settle(self) -> None:
         """Record the outcome of messages; they are kept for later if the database is gone."""
@@ -229,30 +220,38 @@ class Sender:
                      "status": outcome.status, "ms": outcome.took_ms}  # fmt: skip
             LOG.info("delivery", extra={"facts": facts})
 
-    async def _attempt(self, message: Row) -> Outcome:
-        adapter = self.adapters.get(message["adapter"])
-        if adapter is None:
-            return Outcome(None, "The adapter is not switched on.")
+    async def _attempt(self, message: Row) -> tuple[Row, Outcome]:
+        """Send a message once."""
+        started, status, error, again = time.monotonic(), None, "", False
+        repeatable = False
         try:
+            if message["adapter"] not in self.adapters:
+                raise InputError("The adapter is not switched on.")
+            adapter = self.adapters[message["adapter"]]
+            repeatable = adapter.repeatable
             request = adapter.deliver(message["id"], message["payload"], self.clock())
             async with asyncio.timeout(self.settings.deliver.timeout_seconds):
                 status = await self._send(request)
         except TimeoutError:
             # It may have arrived, so send it again only if the receiver recognizes that.
-            return Outcome(None, "No answer in time.", again=adapter.repeatable)
+            error, again = "No answer in time.", repeatable
         except httpx.ConnectError:
-            return Outcome(None, "No connection.", again=True)
-        except httpx.HTTPError as error:
-            said = f"The connection broke ({type(error).__name__})."
-            return Outcome(None, said, again=adapter.repeatable)
-        except (AtpError, httpx.InvalidURL, KeyError, TypeError, ValueError) as error:
-            return Outcome(None, str(error) or type(error).__name__)
-        if 200 <= status < 300:
-            return Outcome(status)
-        if 300 <= status < 400:
-            return Outcome(status, "Redirects are not followed.")
-        again = status >= 500 or status in _AGAIN
-        return Outcome(status, f"The receiver answered {status}.", again)
+            error, again = "No connection.", True
+        except httpx.HTTPError as broken:
+            error, again = f"The connection broke ({type(broken).__name__}).", repeatable
+        except (AtpError, httpx.InvalidURL, KeyError, TypeError, ValueError) as wrong:
+            error = str(wrong) or type(wrong).__name__
+        except Exception as bug:  # must not leave the rest of its batch unsettled
+            LOG.exception("bug", extra={"facts": {"kind": type(bug).__name__}})
+            error = f"A bug ({type(bug).__name__})."
+        else:
+            if 300 <= status < 400:
+                error = "Redirects are not followed."
+            elif status >= 400:
+                error = f"The receiver answered {status}."
+                again = status >= 500 or status in _AGAIN
+        took_ms = round(1000 * (time.monotonic() - started))
+        return message, Outcome(status, error, again, took_ms)
 
     async def _send(self, request: httpx.Request) -> int:
         """Send a request to its checked address; the certificate must still match the name."""

@@ -12,16 +12,18 @@ from urllib.parse import parse_qs, urlsplit
 
 from anyio import from_thread
 from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
 from pydantic import ValidationError
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import render, routes, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
+from atpgraph_qa.service.problems import ProblemError, as_problem
 from atpgraph_qa.service.routes import Cursor, Find, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -403,18 +405,22 @@ def redeliver(visit: Admin, message: MessageId) -> Response:
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages to an application, and handle errors."""
+    """Add the pages; answer errors with problem details under the API's paths, else with a page."""
     app.include_router(router)
 
-    def error_page(request: Request, error: ProblemError) -> Response:
-        if error.status == 401:
+    def answer(request: Request, error: Exception) -> Response:
+        found = as_problem(error)
+        if request.url.path.startswith(("/v1", "/metrics", "/livez", "/readyz", "/openapi")):
+            return found.response()
+        if found.status == 401:
             return back("/login")
         with contextlib.suppress(AtpError):  # the error may be that the database is gone
             who, service = logged_in(request), routes.service_of(request)
-            visit = Visit(request, service, who, status=error.status, wrong=error.detail)
-            page = visit.show("error.html", title=error.title)
-            page.headers.update(error.headers)
+            visit = Visit(request, service, who, status=found.status, wrong=found.detail)
+            page = visit.show("error.html", title=found.title)
+            page.headers.update(found.headers)
             return page
-        return error.response()
+        return found.response()
 
-    answer_problems(app, error_page)
+    for kind in (ProblemError, InputError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)

@@ -270,7 +270,7 @@ def give_feedback(
     declining goes on to the next people, reassigning asks somebody else."""
     found = service.suggester.feedback(
         suggestion, given.verdict, str(who), once=who.digest("feedback", key),
-        person=given.person, token=who.id, note=given.note,
+        person=given.person, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)
 
@@ -313,10 +313,10 @@ def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.
 
 
 @may_rule.get("/v1/tokens", tags=["administration"])
-def list_tokens(service: Serving) -> list[schemas.KnownTokenOut]:
+def list_tokens(service: Serving) -> list[Row]:
     """List the tokens in use with scopes and last use, without the secrets."""
     with service.database.read() as connection:
-        return [schemas.KnownTokenOut(**row) for row in tokens.list_tokens(connection)]
+        return tokens.list_tokens(connection)
 
 
 @may_rule.delete("/v1/tokens/{number}", tags=["administration"])
@@ -329,11 +329,12 @@ def revoke_token(service: Serving, request: Request, number: RowId, who: Caller)
 
 
 @may_rule.get("/v1/audit", tags=["administration"])
-def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
+def get_audit(service: Serving, limit: Limit = 100) -> list[Row]:
     """List who did what, newest first."""
-    query = select(tables.audit).order_by(tables.audit.c.id.desc()).limit(limit)
+    t = tables.audit.c
+    query = select(t.at_ms, t.who, t.what, t.person).order_by(t.id.desc()).limit(limit)
     with service.database.read() as connection:
-        return [schemas.AuditOut(**row) for row in tables.find(connection, query)]
+        return tables.find(connection, query)
 
 
 @may_rule.post("/v1/models/retrain", tags=["administration"], status_code=202)

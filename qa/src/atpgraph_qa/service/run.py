@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -247,17 +247,14 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only if the protocol is named; without it the body of an answer,
-    # which is written after the head, waits 40 ms for the other side.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((host, port))
-        made.listen(2048)  # clients may connect as soon as they know the address
+    try:  # clients may connect as soon as they know the address
+        made = socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
-        made.close()
         why = getattr(error, "strerror", None) or error
         raise InputError(f"Cannot listen on {host}, port {port}: {why}.") from error
+    # Connections inherit it. Without it the body of an answer, which is written after the head,
+    # waits 40 ms for the other side.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 
@@ -325,17 +322,12 @@ def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
     )
 
 
-def serve(
-    service: Service, bound: socket.socket, started: Callable[[], None] | None = None
-) -> None:
+def serve(service: Service, bound: socket.socket) -> None:
     """Answer requests on a socket until a signal comes; then finish and close."""
     set_up_log(service.settings.log.level)
     app = create_app(service)
     gc.collect()
     gc.freeze()  # scanning the history, which stays, would take tenths of a second each time
     sys.setswitchinterval(_SWITCH_S)
-    server = uvicorn.Server(config_of(service, app))
-    if started is not None:
-        started()
     with contextlib.closing(bound):
-        server.run(sockets=[bound])
+        uvicorn.Server(config_of(service, app)).run(sockets=[bound])

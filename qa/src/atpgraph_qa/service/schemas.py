@@ -321,16 +321,6 @@ class TokenOut(BaseModel):
     scopes: list[str]
 
 
-class KnownTokenOut(BaseModel):
-    """A token without its secret."""
-
-    id: int
-    name: str
-    scopes: str
-    created_ms: int
-    used_ms: int | None
-
-
 class HookOut(BaseModel):
     """How much of a hook was new."""
 
@@ -344,15 +334,6 @@ class StatusOut(BaseModel):
     """A status word."""
 
     status: str
-
-
-class AuditOut(BaseModel):
-    """Who did what."""
-
-    at_ms: int
-    who: str
-    what: str
-    person: int | None
 
 
 class MessagesOut(BaseModel):

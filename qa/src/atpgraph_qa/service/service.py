@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import select
 
@@ -74,15 +75,13 @@ class Service:
 
     def start(self) -> None:
         """Start the threads that apply events, deliver messages and do maintenance."""
-        for name, work, pause, waiter in (
+        for name, *work in (
             ("apply", self._apply, 5.0, self.engine.new_events),
             ("deliver", self.sender.run, 0.5, self._stop),
             ("maintain", self.run_maintenance, 10.0, self._stop),
         ):
-            given = name, work, pause, waiter
-            made = threading.Thread(
-                target=self._loop, args=given, name=f"atp-{name}", daemon=True
-            )  # fmt: skip
+            given: Any = (name, *work)
+            made = threading.Thread(None, self._loop, f"atp-{name}", given, daemon=True)
             made.start()
             self._threads.append(made)
 

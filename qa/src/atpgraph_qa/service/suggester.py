@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -209,13 +208,12 @@ class Suggester:
 
     def feedback(
         self, suggestion: int, verdict: str, by: str, *, once: str = "", person: int | None = None,
-        **more: Any,
+        note: str = "",
     ) -> Row | None:  # fmt: skip
         """Carry out a decision; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
         and *reassigned* asks somebody else. A second call with the same `once` changes nothing.
-        `more` are columns of the feedback.
         """
         now = self.engine.clock()
         with self.engine.lock, self.database.write(acting=True) as connection:
@@ -228,10 +226,10 @@ class Suggester:
                 raise ProblemError(409, f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == "accepted" and found["state"] == "accepted":
                 return found  # pressed twice
-            values = {"note": "", **more, "given_by": by, "at_ms": now, "person": person}
             tables.add(
-                connection, tables.feedback, suggestion=suggestion, verdict=verdict, **values
-            )
+                connection, tables.feedback, suggestion=suggestion, verdict=verdict, note=note,
+                given_by=by, at_ms=now, person=person,
+            )  # fmt: skip
             if verdict != "comment":
                 suggestions.change_suggestion(connection, suggestion, state=verdict, changed_ms=now)
                 tables.note(connection, now, by, f"suggestion {suggestion}: {verdict}", person)

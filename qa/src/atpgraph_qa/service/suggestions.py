@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,17 +116,14 @@ def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
 
     When an answer by somebody else is accepted later, only who was right changes.
     """
-    first = row["resolved_ms"] is None
+    first, before = row["resolved_ms"] is None, row["outcome"]
     counts = [[0, 0.0, 0] for _ in BINS[1:]]
     for entry in row["ranking"]:
-        count = counts[sum(entry["confidence"] >= edge for edge in BINS[1:-1])]
+        count = counts[bisect_right(BINS, entry["confidence"], 1, len(BINS) - 1) - 1]
         if first:
             count[0] += 1
             count[1] += entry["confidence"]
-        elif entry["person"] == row["outcome"]:
-            count[2] -= 1
-        if entry["person"] == person:
-            count[2] += 1
+        count[2] += (entry["person"] == person) - (not first and entry["person"] == before)
     for number, (people, stated, observed) in enumerate(counts):
         if people or observed:
             made = db.insert_into(connection, db.calibration).values(
@@ -171,17 +169,9 @@ def add_answer(connection: Connection, answer: Answered, person: int | None) -> 
     if row is None or (person is not None and row["asker"] == person):
         return False
     first = row["answered_ms"] is None
-    noted = {"answered_ms": answer.at_ms, "first_person": person} if first else {}
+    noted = {"answered_ms": answer.at_ms} if first else {}
     db.change(connection, db.questions, answer.question, answers=row["answers"] + 1, **noted)
     return first
-
-
-def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
-    """Record the accepted answer; return who gave it, None if that is not known."""
-    row = db.find_one(connection, db.answers, answer)
-    giver: int | None = None if row is None else row["person"]
-    db.change(connection, db.questions, question, accepted_answer=answer, accepted_person=giver)
-    return giver
 
 
 def _joined() -> Any:

@@ -66,7 +66,7 @@ people = _table(
 )  # fmt: skip
 questions = _table(
     "questions", id=int, title=WORDS, tags=list, asker=WHO, asked_ms=int, answers=int,
-    answered_ms=int, first_person=WHO, accepted_answer=int, accepted_person=WHO, body=WORDS,
+    answered_ms=int, body=WORDS,
     origin=list, closed_ms=int,
 )  # fmt: skip
 answers = _table("answers", id=int, question=int, person=WHO, at_ms=int)
@@ -84,7 +84,7 @@ calibration = _table(
 quotes = _table("quotes", ("question", "suggestion"), question=int, suggestion=int)
 seen = _table("seen", ("digest",), digest=str, at_ms=int, keep=bool)
 feedback = _table(
-    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=WHO, token=int, note=WORDS,
+    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=WHO, note=WORDS,
     given_by=str,
 )  # fmt: skip
 asks = _table("asks", id=int, person=WHO, suggestion=int, at_ms=int, kind=str, shadow=bool)
