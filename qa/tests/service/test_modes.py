@@ -219,7 +219,7 @@ def test_topics_of_discourse_change(make_front: Make) -> None:
     assert told("topic_closed_status_updated", closed) == 0  # an old message, sent again
     assert told("topic_closed_status_updated", topic(90_001, closed=True, posts_count=3)) == 1
     assert front.suggestions()[0]["state"] == "withdrawn"  # closed once more
-    assert told("topic_destroyed", topic(90_001)) == 1
+    assert told("topic_destroyed", topic(90_001, closed=True, posts_count=3)) == 1
     (found,) = front.suggestions()
     assert (found["state"], found["title"]) == ("withdrawn", "")
 
