@@ -24,7 +24,7 @@ from atpgraph.util.conditional_logit import Choices, choice_losses, fit_logit
 from atpgraph_qa import Site
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.names import GROUPS, NAMES
-from atpgraph_qa.ranking.prior_weights import prior_weights
+from atpgraph_qa.ranking.router import prior_weights
 from atpgraph_qa.ranking.training import Examples, TrainingPlan, collect
 from atpgraph_qa.timeline.query import Pool
 from atpgraph_qa.timeline.records import Records

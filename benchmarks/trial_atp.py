@@ -38,7 +38,7 @@ from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
-from atpgraph_qa.ranking.prior_weights import prior_weights
+from atpgraph_qa.ranking.router import prior_weights
 from atpgraph_qa.ranking.training import largest
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query

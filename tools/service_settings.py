@@ -25,7 +25,7 @@ def tables() -> str:
             last = section
         plain = ", ".join(value) if isinstance(value, tuple) else value
         shown = str(plain).lower() if isinstance(plain, bool) else str(plain)
-        secret = " Secret: better in the environment." if is_secret(about) else ""
+        secret = " This is a secret; set it in the environment." if is_secret(about) else ""
         default = f"`{shown}`" if shown else "–"
         lines.append(f"| `{name}` | {default} | {about.description}{secret} |")
     return "\n".join(lines).strip() + "\n"

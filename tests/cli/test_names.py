@@ -36,6 +36,13 @@ def test_a_file_alone_is_described(graph: Path) -> None:
     assert "none.txt does not exist" in missing.stderr
 
 
+def test_a_graph_on_standard_input_is_described(graph: Path) -> None:
+    done = CliRunner().invoke(app, ["-", "-q"], input=graph.read_text(), prog_name="atp")
+    assert done.exit_code == 0, done.stderr
+    assert "standard input" in done.stdout
+    assert "atp embed - -o graph.npz" in done.stdout
+
+
 def test_info_knows_every_file(graph: Path, tmp_path: Path) -> None:
     ATP(n_components=2).fit(graph).save(tmp_path / "m.npz")
     Reachability(graph).save(tmp_path / "r.npz")

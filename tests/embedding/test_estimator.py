@@ -273,7 +273,7 @@ def test_weights_are_not_ignored_silently(caplog: pytest.LogCaptureFixture) -> N
     assert not caplog.records
     weighted = ATP(n_components=1).fit([("a", "b", 2), ("b", "c", 3)])
     assert [record.getMessage() for record in caplog.records] == [
-        "Edge weights are not used: to the embedding an edge is an edge."
+        "The embedding ignores edge weights."
     ]
     plain = ATP(n_components=1).fit([("a", "b"), ("b", "c")])
     assert weighted.source_.tobytes() == plain.source_.tobytes()

@@ -114,9 +114,9 @@ def competition_graph(
     Competition
     """
     if ega not in ("none", "consecutive", "all-pairs"):
-        raise InputError(f"ega is none, consecutive or all-pairs, not {ega!r}.")
+        raise InputError(f"ega must be none, consecutive or all-pairs, not {ega!r}.")
     if not 0 <= tau_days <= 1e6:
-        raise InputError(f"tau is a number of days from 0 to a million, not {tau_days}.")
+        raise InputError(f"tau must be a number of days from 0 to a million, not {tau_days}.")
     questions = site.questions
     keep = ~np.isin(questions.id, np.asarray(list(np.atleast_1d(exclude)), dtype=np.int64))
     people = np.unique(np.concatenate([questions.asker, site.answers.owner]))

@@ -107,6 +107,20 @@ def test_columns_grow_in_the_file(advisor: Advisor, tmp_path: Path) -> None:
     assert again.ask(questions(advisor)[0]) == advisor.ask(questions(advisor)[0])
 
 
+def test_newcomers_are_known_to_readers(advisor: Advisor, tmp_path: Path) -> None:
+    advisor = advisor.welcome([Newcomer(9001, tags=tuple(advisor.history.tags.names[:3]))])
+    share(advisor, tmp_path)
+    opened = attach(tmp_path)
+    for question in questions(advisor):
+        query = Query.now(advisor.open_history, question)
+        again = Query.now(opened.open_history, question)
+        codes = query.history.codes([9001])
+        np.testing.assert_array_equal(
+            opened.ranker.scores(again, codes), advisor.ranker.scores(query, codes)
+        )
+        assert opened.ranker.reasons(again, [9001]) == advisor.ranker.reasons(query, [9001])
+
+
 def test_lines_of_text() -> None:
     lines = ["", "one", "zwölf", "\ud800", "last"]
     packed = TextLines.of(lines[:2]).grown(lines[2:])

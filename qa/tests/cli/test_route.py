@@ -127,7 +127,7 @@ def test_difficulty_uses_the_model(dump: Path, model: Path, tmp_path: Path) -> N
 
 def test_what_the_site_does_not_know_is_said(dump: Path, model: Path) -> None:
     assert "No question here has the tag 'zz'." in noted("qa", "route", model, "--tags", "zz")
-    assert "User 4711 never posted here" in noted(
+    assert "User 4711 has never posted here" in noted(
         "qa", "route", model, "--title", titles(dump)[0], "--asker", 4711
     )
     assert "No word of the question" in noted("qa", "route", model, "--title", "qqqqzzzz")

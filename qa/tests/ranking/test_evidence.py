@@ -13,9 +13,9 @@ from atpgraph_qa.baselines.simple import open_places
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import AXES, FEW, MEANING
-from atpgraph_qa.ranking.weekly import add_vectors, weekly_stats
-from atpgraph_qa.timeline.meaning import UNIT, Meaning, dots
-from atpgraph_qa.timeline.query import FEW_ANSWERS, Query, new_users
+from atpgraph_qa.ranking.weekly import weekly_stats
+from atpgraph_qa.timeline.meaning import UNIT, Meaning
+from atpgraph_qa.timeline.query import FEW_ANSWERS, Query, candidates
 from atpgraph_qa.timeline.records import Records
 from qa.tests.twins import plain_columns
 
@@ -58,18 +58,12 @@ def test_training_and_serving_use_the_same_numbers(about: Records) -> None:
         np.testing.assert_array_equal(features.scores(codes, one), columns[place])
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
-def test_products_of_vectors(seed: int, answers: int, people: int) -> None:
-    rng = np.random.default_rng(seed)
-    owner, question = rng.integers(-1, people, answers), rng.integers(0, 7, answers)
-    vectors = rng.integers(-127, 128, (7, 5)).astype(np.int8)
-    total, expected = np.zeros((2, people, 3))
-    add_vectors(owner, question, vectors, total)
-    np.add.at(expected, owner[owner >= 0], vectors[question[owner >= 0], :3])
-    np.testing.assert_array_equal(total, expected)
-    result = np.zeros(7, dtype=np.float32)
-    dots(vectors, vectors[0], np.float32(0.5), result)
-    np.testing.assert_array_equal(result, vectors.astype(int) @ vectors[0].astype(int) / 2)
+@given(st.integers(0, 2**32 - 1))
+def test_closeness_of_vectors(seed: int) -> None:
+    vectors = np.random.default_rng(seed).integers(-127, 128, (7, 5)).astype(np.int8)
+    found = Meaning(None, vectors).closeness(vectors[0], 6)  # type: ignore[arg-type]
+    products = vectors[:6].astype(int) @ vectors[0].astype(int)
+    np.testing.assert_array_equal(found, products.astype(np.float32) * np.float32(1 / UNIT**2))
 
 
 def test_features_of_a_person_by_hand(about: Records) -> None:
@@ -146,7 +140,7 @@ def test_words_alone_have_no_meaning(records: Records) -> None:
 
 def test_newcomers_have_posted_and_answered_little(about: Records) -> None:
     query = Query.again(about, 450)
-    people = new_users(query)
+    people = candidates(query, "new")
     history = query.history
     codes = history.codes(people)
     assert len(people)

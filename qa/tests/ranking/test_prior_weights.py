@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from atpgraph_qa.ranking.names import GROUPS, NAMES
-from atpgraph_qa.ranking.prior_weights import prior_weights
+from atpgraph_qa.ranking.router import prior_weights
 from atpgraph_qa.timeline.query import POOLS, Pool
 
 

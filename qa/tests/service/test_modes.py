@@ -332,7 +332,7 @@ def test_pages_keep_what_was_typed(make_front: Make) -> None:
     assert "text/html" in wrong.headers["content-type"]
     assert 'value="late"' in wrong.text
     assert 'value="roses, beans"' in wrong.text
-    assert "Working hours are like 09:00-17:00" in wrong.text
+    assert "Write working hours like 09:00-17:00" in wrong.text
     wrong = send("/inbox/1/feedback", "verdict=reassigned&person=zorro")
     assert wrong.status_code == 422
     assert 'value="zorro"' in wrong.text

@@ -5,20 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.timeline.history import History, sum_by_owner
+from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, active_users
 from atpgraph_qa.timeline.records import Records
 from atpgraph_qa.timeline.tables import Grouped
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
-def test_sums_by_owner(seed: int, answers: int, people: int) -> None:
-    rng = np.random.default_rng(seed)
-    owner, weight = rng.integers(-1, people, answers), rng.random(answers)
-    found, plain = np.zeros((2, people))
-    sum_by_owner(owner, weight, found)
+def test_sums_by_owner(records: Records) -> None:
+    history = History(records)
+    weight = np.random.default_rng(0).random(history.n_answers)
+    plain, owner = np.zeros(history.n_users), history.answers.owner
     np.add.at(plain, owner[owner >= 0], weight[owner >= 0])
-    np.testing.assert_allclose(found, plain)
+    np.testing.assert_allclose(history.per_user(weight), plain)
 
 
 @given(st.lists(st.integers(-1, 6), max_size=40), st.integers(0, 40), st.integers(0, 40))

@@ -343,12 +343,12 @@ def test_newcomers_stay_welcome(start: Advisor, events: list[Event]) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Voted(3, 2), "A vote is 1 or -1, not 2"),
-        (lambda: Asked(-3), "id of Asked is an id from 0, not -3"),
-        (lambda: Asked(3, tags="a"), "tags is a list of names, not 'a'"),
-        (lambda: Answered(3, True), "question of Answered is a number, not True"),
-        (lambda: Accepted(3, 4, at_ms=2**70), "at_ms of Accepted is a number"),
-        (lambda: Asked(3, None), "Title and body of question 3 are text"),
+        (lambda: Voted(3, 2), "A vote must be 1 or -1, not 2"),
+        (lambda: Asked(-3), "id of Asked must be an id from 0, not -3"),
+        (lambda: Asked(3, tags="a"), "tags must be a list of names, not 'a'"),
+        (lambda: Answered(3, True), "question of Answered must be a number, not True"),
+        (lambda: Accepted(3, 4, at_ms=2**70), "at_ms of Accepted must be a number"),
+        (lambda: Asked(3, None), "Title and body of question 3 must be text"),
     ],
 )
 def test_bad_events_are_refused(make: Callable[[], Event], text: str) -> None:

@@ -74,9 +74,10 @@ class Group(TyperGroup):
     def _file_described(self, args: list[str]) -> list[str]:
         """Return ``info FILE …`` if the first word is a file or looks like one."""
         word = args[0]
-        if word.startswith("-") or word in self.commands:
+        if (word.startswith("-") and word != "-") or word in self.commands:
             return args
-        return ["info", *args] if os.path.exists(word) or set("./\\") & set(word) else args
+        a_file = word == "-" or os.path.exists(word) or set("./\\") & set(word)
+        return ["info", *args] if a_file else args
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run what was typed; wrong usage is one sentence and exit code 2."""

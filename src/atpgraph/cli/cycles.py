@@ -64,9 +64,11 @@ def cycles(
         "keep": None if keep is None else edge_indices(read, keep, keep),
         "time_limit": time_limit,
     }
-    names = [name for name in METHODS if METHODS[name].weighted or not weights]
+    names = [method]
+    if every:
+        names = [name for name in METHODS if METHODS[name].weighted or not weights]
     rows: dict[str, Any] = {}
-    for name in names if every else [method]:
+    for name in names:
         # A breaker of its own for each, so that the seconds are those of that method alone.
         found, row = _timed(CycleBreaker(read, seed, **options), name, reverse, right)
         rows[found.method] = row
@@ -84,28 +86,34 @@ def cycles(
     columns = ["method", "removed"]
     columns += ["weight"] * weights + ["lower_bound"] * ("minimum" in rows)
     columns += ["precision", "recall", "f1"] if right is not None else []
-    shown: list[Any] = [
-        sized(graph, read) + loops + least,
-        table([*columns, "seconds"], [{"method": name, **row} for name, row in rows.items()]),
-    ]
+    compared = [{"method": name, **row} for name, row in rows.items()]
+    shown: list[Any] = [table([*columns, "seconds"], compared)]
     if not every:
-        reasons = found.reasons(None if out.json else _SHOWN)
-        payload["removed_edges"] = [
-            {"source": u, "target": v, "confidence": confidence, "cycle": cycle}
-            for (u, v), confidence, cycle in reasons
-        ]
-        if reasons:
-            shown.append("reversed edges:" if reverse else "removed edges, most certain first:")
-            shown.append(table(["edge", "confidence", "cycle that it closes"], map(_row, reasons)))
-        else:
-            shown[1:] = ["there are no cycles: nothing has to be removed"]
-        if more := len(found.removed) - len(reasons):
-            shown.append(f"{more:,} more; --json lists all, --removed FILE writes them")
+        payload["removed_edges"], edges = _removed_edges(found, reverse, every=out.json)
+        shown = shown + edges if edges else ["there are no cycles: nothing has to be removed"]
     if removed is not None:
         shown.append(f"{removed}: written")
     if output is not None:
         shown.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
-    out.result(payload, *shown, report=report)
+    out.result(payload, sized(graph, read) + loops + least, *shown, report=report)
+
+
+def _removed_edges(
+    found: CycleBreak, reverse: bool, every: bool
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Return the removed edges with their reasons, for ``--json`` and as lines and a table."""
+    reasons = found.reasons(None if every else _SHOWN)
+    edges = [
+        {"source": u, "target": v, "confidence": confidence, "cycle": cycle}
+        for (u, v), confidence, cycle in reasons
+    ]
+    if not reasons:
+        return edges, []
+    shown: list[Any] = ["reversed edges:" if reverse else "removed edges, most certain first:"]
+    shown.append(table(["edge", "confidence", "cycle that it closes"], map(_row, reasons)))
+    if more := len(found.removed) - len(reasons):
+        shown.append(f"{more:,} more; --json lists all, --removed FILE writes them")
+    return edges, shown
 
 
 def _row(reason: Reason) -> list[Any]:

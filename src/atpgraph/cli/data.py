@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -80,8 +79,9 @@ def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> 
     def make(
         out: Session, output: Output, nodes: Nodes = n_nodes, edges: Edges = n_edges, seed: Seed = 0
     ) -> None:
-        random_graph: Callable[..., Any] = getattr(atpgraph, function)
-        _save(out, name, output, seed, lambda: (random_graph(nodes, edges, seed), None))
+        graph = getattr(atpgraph, function)(nodes, edges, seed)
+        payload = _saved(name, graph, output, seed)
+        out.result(payload | {"seconds": out.seconds}, sized(output, graph))
 
 
 _add("dag", "random_dag", "Generate a random DAG: edges follow a hidden order.", 1500, 15_000)
@@ -101,17 +101,22 @@ def cycles(
     seed: Seed = 0,
 ) -> None:
     """Generate a DAG with planted edges, each of which closes a cycle."""
+    import numpy as np
+
     from atpgraph.util.random import generator
 
     if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
         raise InputError(f"--output and --truth are both {output}; name two files.")
     rng = generator(seed)
-
-    def make() -> Any:
-        base = atpgraph.random_dag(nodes, edges, rng) if dag is None else reading.read(dag)
-        return atpgraph.plant_cycles(base, planted, max_length, rng)
-
-    _save(out, "cycles", output, seed, make, truth)
+    base = atpgraph.random_dag(nodes, edges, rng) if dag is None else reading.read(dag)
+    graph, added = atpgraph.plant_cycles(base, planted, max_length, rng)
+    payload = _saved("cycles", graph, output, seed) | {"planted": len(added)}
+    lines = [f"{sized(output, graph)}, {len(added):,} of them planted"]
+    if truth is not None:
+        atpgraph.write_edgelist(np.stack(graph.edge_labels(added), axis=1), truth)
+        payload["truth"] = truth
+        lines.append(f"{truth}: the planted edges")
+    out.result(payload | {"seconds": out.seconds}, *lines)
 
 
 _add("gnm", "gnm", "Generate a uniformly random graph without self-loops.", 1500, 15_000)
@@ -119,26 +124,7 @@ _add("citation", "citation_dag", "Generate a shallow DAG, like a citation networ
 app.add_typer(generate, name="generate")
 
 
-def _save(
-    out: Session,
-    model: str,
-    output: Path,
-    seed: int,
-    make: Callable[[], tuple[atpgraph.DiGraph, Any]],
-    truth: Path | None = None,
-) -> None:
-    """Write the graph that `make` returns, and the planted edges to `truth`."""
-    import numpy as np
-
-    graph, planted = make()
+def _saved(model: str, graph: atpgraph.DiGraph, output: Path, seed: int) -> dict[str, Any]:
+    """Write a generated graph, and return what ``--json`` says about it."""
     atpgraph.write_edgelist(graph, output)
-    payload = {"model": model, **sizes(graph), "output": output, "seed": seed}
-    lines = [sized(output, graph)]
-    if planted is not None:
-        payload["planted"] = len(planted)
-        lines[0] += f", {len(planted):,} of them planted"
-        if truth is not None:
-            atpgraph.write_edgelist(np.stack(graph.edge_labels(planted), axis=1), truth)
-            payload["truth"] = truth
-            lines.append(f"{truth}: the planted edges")
-    out.result(payload | {"seconds": out.seconds}, *lines)
+    return {"model": model, **sizes(graph), "output": output, "seed": seed}

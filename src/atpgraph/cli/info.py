@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import atpgraph
-from atpgraph.cli.console import Session, facts_table, sizes, table
+from atpgraph.cli.console import Session, facts_table, named, sizes, table
 from atpgraph.cli.options import Reading, arg
 from atpgraph.errors import InputError
 
@@ -43,7 +43,7 @@ def info(
     flat = facts | {
         k: v for k, v in facts.get("params", {}).items() if k not in facts and k != "verbose"
     }
-    out.result({"file": file, **facts}, facts_table(file, flat), *below)
+    out.result({"file": file, **facts}, facts_table(named(file), flat), *below)
 
 
 def _graph(file: Path, reading: Reading) -> Described:
@@ -76,7 +76,7 @@ def _graph(file: Path, reading: Reading) -> Described:
     if graph.n_edges:
         source, target = (shlex.quote(str(side[0])) for side in graph.edge_labels([0]))
         hints.append((f"atp reach {name} {source} {target}", "exact paths"))
-    stem = shlex.quote(file.name.partition(".")[0] + ".npz")
+    stem = "graph.npz" if str(file) == "-" else shlex.quote(file.name.partition(".")[0] + ".npz")
     hints.append((f"atp embed {name} -o {stem}", "a vector for every node"))
     hints.append((f"atp links fit {name} -o links.npz", "links that may be missing"))
     return facts, [table(["try", "for"], hints)]

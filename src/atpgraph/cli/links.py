@@ -176,7 +176,9 @@ def compare(
     protocol: str = opt(
         "Protocols, separated by commas.", default="paper,random,reversed,ranking,dirlinkbench"
     ),
-    dim: str = opt("Dimension per side; several by commas, the first leads.", default="64"),
+    dim: str = opt(
+        "Dimensions per side, separated by commas; the table shows the first.", default="64"
+    ),
     seeds: int | None = opt(
         "Number of splits.", min=1, max=1000, show_default="5; all splits of a folder"
     ),

@@ -26,7 +26,7 @@ def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
 
 
 def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return :func:`same_labels`, all of which the graph must have."""
+    """Return labels as :func:`same_labels` does; one that the graph lacks is an InputError."""
     labels = same_labels(graph, names)
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):

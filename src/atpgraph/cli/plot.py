@@ -30,12 +30,12 @@ def plot(
 ) -> None:
     """Draw a graph or a model: its hierarchy, vectors, levels or objective."""
     from atpgraph import plot
-    from atpgraph.embedding.files import is_archive
+    from atpgraph.util.archive import archive_format
 
     plot.check_output(output)
     if kind is not None:
         plot.KINDS[kind]
-    is_model = is_archive(file)
+    is_model = archive_format(file) is not None
     if is_model:
         reading.check_unused(file)
     read: Any = atpgraph.ATP.load(file) if is_model else reading.read(file)

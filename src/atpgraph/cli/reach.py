@@ -71,27 +71,11 @@ def reach(
             out.note(f"{output}: written")
     if nodes or pairs is not None:
         rows = answer_pairs(out, reach.graph, nodes, pairs, {"path": reach.reaches})
-        for row in rows if path else []:
-            row["nodes"] = reach.path(row["source"], row["target"]) if row["path"] else None
-        shown = [
-            [str(row["source"]), str(row["target"]), _PATH[row["path"]]]
-            + [" → ".join(map(str, row.get("nodes") or []))] * path
-            for row in rows
-        ]
-        columns = ["source", "target", "path", *["nodes"] * path]
-        out.result({"pairs": rows}, table(columns, shown))
-    elif descendants or ancestors:
-        labels = known_labels(reach.graph, descendants or ancestors or [])
-        members = (reach.descendants if descendants else reach.ancestors)(labels).tolist()
-        payload: dict[str, Any] = {
-            **({"node": labels[0]} if len(labels) == 1 else {"union_of": labels}),
-            "direction": "descendants" if descendants else "ancestors",
-            "count": len(members),
-        }
-        if count:
-            out.result(payload, f"{len(members):,}")
-        else:
-            out.result(payload | {"nodes": members}, *map(str, members))
+        _tell_paths(out, reach, rows, path)
+    elif descendants:
+        _tell_nodes(out, reach, "descendants", descendants, count)
+    elif ancestors:
+        _tell_nodes(out, reach, "ancestors", ancestors, count)
     else:
         payload = sizes(reach.graph) | {"index": reach.index, "output": output}
         out.result(payload, f"{output}: written; next: atp reach {output} U V")
@@ -109,6 +93,34 @@ def _opened(path: Path, reading: Reading, index: Any, budget: int) -> atpgraph.R
     model = kind == "atpgraph-model"
     graph = atpgraph.ATP.load(path).graph_ if model else reading.read(path, budget)
     return atpgraph.Reachability(graph, index=index, memory=budget)
+
+
+def _tell_paths(
+    out: Session, reach: atpgraph.Reachability, rows: list[dict[str, Any]], path: bool
+) -> None:
+    columns = ["source", "target", "path"]
+    if path:
+        columns.append("nodes")
+        for row in rows:
+            row["nodes"] = reach.path(row["source"], row["target"]) if row["path"] else None
+    shown = [
+        row | {"path": _PATH[row["path"]], "nodes": " → ".join(map(str, row.get("nodes") or []))}
+        for row in rows
+    ]
+    out.result({"pairs": rows}, table(columns, shown))
+
+
+def _tell_nodes(
+    out: Session, reach: atpgraph.Reachability, direction: str, nodes: list[str], count: bool
+) -> None:
+    labels = known_labels(reach.graph, nodes)
+    members = getattr(reach, direction)(labels).tolist()
+    asked = {"node": labels[0]} if len(labels) == 1 else {"union_of": labels}
+    payload = {**asked, "direction": direction, "count": len(members)}
+    if count:
+        out.result(payload, f"{len(members):,}")
+    else:
+        out.result(payload | {"nodes": members}, *map(str, members))
 
 
 def _tell_estimate(out: Session, path: Path, reach: atpgraph.Reachability, budget: int) -> None:

@@ -79,7 +79,7 @@ class ATP(Estimator):
     Parameters
     ----------
     n_components : int
-        Length of the vectors. For reachability, two of the components are biases facing ones.
+        Length of the vectors. For reachability, two components of each vector are a bias and a 1.
     purpose : {"reachability", "paper"}
         What the vectors are for.
     method : str
@@ -204,15 +204,15 @@ class ATP(Estimator):
             A folder for checkpoints. Call a killed fit again with the same folder to resume it; the
             vectors are the same as without the interruption.
         client : distributed.Client, optional
-            A Dask cluster whose workers learn the rows; they and this process share the folder. The
-            vectors are the same.
+            A Dask cluster whose workers solve for the vectors; they and this process share the
+            folder. The result is the same.
         """
         params = self.get_params()
         checked(params)
         thread_count(self.n_jobs)
         given = as_graph(graph)
         if given.weights is not None:
-            log.warning("Edge weights are not used: to the embedding an edge is an edge.")
+            log.warning("The embedding ignores edge weights.")
         with contextlib.ExitStack() as opened:
             if self.verbose:
                 opened.enter_context(progress_display())
@@ -292,7 +292,7 @@ class ATP(Estimator):
         highest = largest.max()
         if not np.isfinite(highest):
             raise InputError(
-                "The vectors grew beyond all bounds with a regularization of "
+                "The vectors diverged with a regularization of "
                 f"{self.settings_.regularization:g}; choose a smaller one."
             )
         # The last two components are biases and ones, which say nothing of the size of the others.
@@ -495,8 +495,8 @@ class ATP(Estimator):
     ) -> Float64Array:
         """Return the probability of a path for every pair, calibrated on the graph of the model.
 
-        Pairs that do not climb have probability 0. Models of earlier versions are not calibrated:
-        they give σ(⟨s_u, t_v⟩).
+        A pair whose target is not on a higher level has probability 0. Models of earlier versions
+        are not calibrated: they give σ(⟨s_u, t_v⟩).
 
         Parameters
         ----------

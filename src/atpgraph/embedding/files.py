@@ -17,7 +17,7 @@ from atpgraph.embedding.fidelity import Calibration, Evaluation, Fidelity
 from atpgraph.embedding.settings import REMOVED, Settings
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
-from atpgraph.util.archive import Field, archive_format, read_archive, write_archive
+from atpgraph.util.archive import Field, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.files import atomic_folder, atomic_path
@@ -72,11 +72,6 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
         return _restore(kind, description, arrays)
 
     return read_archive(path, FORMAT, tuple(range(1, VERSION + 1)), _HINT, _FIELDS, restore)
-
-
-def is_archive(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins like a model file; an edge list does not."""
-    return archive_format(path) is not None
 
 
 def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:

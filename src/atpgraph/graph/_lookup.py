@@ -67,9 +67,9 @@ def _find_dense(labels: Any, low: int, places: Any, found: Any) -> None:
 
 @kernel
 def insert(entries: Any, slots: Any, multiplier: Any, shift: Any) -> None:
-    """Put entries, a key and a value from 0 each, into a table whose free slots have the value −1.
+    """Put entries into a hash table; an entry is a key and a value, a free slot has the value −1.
 
-    The place of a key is given by the highest bits of its product with an odd multiplier.
+    The highest bits of the product of a key and an odd multiplier give its first slot.
     """
     last = len(slots) - 1
     for i in range(len(entries)):

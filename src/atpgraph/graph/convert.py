@@ -1,4 +1,4 @@
-"""Anything that holds a directed graph, as a :class:`DiGraph`, and back.
+"""Convert anything that holds a directed graph to a :class:`DiGraph`, and back.
 
 No library is imported here unless the object handed over comes from it.
 """

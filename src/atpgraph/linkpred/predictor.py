@@ -250,7 +250,7 @@ class LinkPredictor(Estimator):
         u : label, or list or array of labels
             Several sources are ranked at once, on all threads.
         exclude_known : bool
-            Leave out targets that u has already.
+            Leave out targets that u already links to.
         base_rate : float, optional
             Share of missing links among the pairs without an edge; ``density_`` by default.
         as_frame : bool
@@ -410,7 +410,7 @@ class LinkPredictor(Estimator):
         Parameters
         ----------
         base_rate : float in (0, 1)
-            Of the probability beside the score.
+            For the probability that is given with the score.
         order : {"targets", "sources"}
             The list: targets for u, see :meth:`recommend`, or sources for v, see
             :meth:`recommend_sources`.

@@ -14,7 +14,7 @@ from atpgraph.util.arrays import AnyArray
 from atpgraph.util.palette import N_COLORS
 
 Values = Sequence[float] | AnyArray
-Color = int | str | None  # number of a color, name of a CSS variable, or None for gray
+Color = int | None  # number of a color; None is gray
 
 _WIDTH, _HEIGHT = 440, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
@@ -203,15 +203,15 @@ def _legend(entries: Iterable[tuple[str, Color]]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
 
 
-def method_colors(rankings: Iterable[Sequence[str]], most: int = N_COLORS) -> dict[str, int]:
+def method_colors(rankings: Iterable[Sequence[str]]) -> dict[str, int]:
     """Return color numbers of the methods that are ranked highest anywhere, best first.
 
-    The methods without one are drawn in gray, so that a color means the same in all charts.
+    The other methods are drawn in gray, so that a color means the same in all charts.
 
     Examples
     --------
-    >>> method_colors([["atp", "line"], ["nrp", "atp"]], most=2)
-    {'atp': 0, 'nrp': 1}
+    >>> method_colors([["atp", "line"], ["nrp", "atp"]])
+    {'atp': 0, 'nrp': 1, 'line': 2}
     """
     places: dict[str, list[int]] = {}
     for ranking in rankings:
@@ -220,7 +220,7 @@ def method_colors(rankings: Iterable[Sequence[str]], most: int = N_COLORS) -> di
     ordered = sorted(
         places, key=lambda name: (min(places[name]), -len(places[name]), sum(places[name]))
     )
-    return {name: color for color, name in enumerate(ordered[: min(most, N_COLORS)])}
+    return {name: color for color, name in enumerate(ordered[:N_COLORS])}
 
 
 def _svg(kind: str, title: str, width: float, height: float, parts: Sequence[str]) -> str:
@@ -244,8 +244,7 @@ def _x_label(x: float, y: float, text: str) -> str:
 
 
 def _css(color: Color) -> str:
-    name = f"c{color % N_COLORS}" if isinstance(color, int) else color or "muted"
-    return f"var(--{name})"
+    return "var(--muted)" if color is None else f"var(--c{color % N_COLORS})"
 
 
 def _short(text: str) -> str:

@@ -252,16 +252,20 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
+def _symbolic(size: str) -> tuple[str, int]:
+    """Split "n+1" into ("n", 1)."""
+    letter, _, more = size.partition("+")
+    return letter, int(more or 0)
+
+
 def _check_shape(name: str, array: AnyArray, field: Field, sizes: dict[str, int]) -> None:
     if array.dtype.kind != field.kind or array.ndim != len(field.shape):
         raise ValueError(f"{name!r} is not {field.kind!r} of {len(field.shape)} dimensions")
     for length, expected in zip(array.shape, field.shape, strict=True):
+        fits = expected is None or length == expected
         if isinstance(expected, str):
-            letter, _, more = expected.partition("+")
-            rest = length - int(more or 0)
-            fits = sizes.setdefault(letter, rest) == rest >= 0
-        else:
-            fits = expected is None or length == expected
+            letter, more = _symbolic(expected)
+            fits = sizes.setdefault(letter, length - more) == length - more >= 0
         if not fits:
             raise ValueError(f"{name!r} has {length} entries where {expected} fit")
 
@@ -275,8 +279,8 @@ def _check_content(name: str, array: AnyArray, field: Field, sizes: Mapping[str,
         raise ValueError(f"{name!r} holds {array.min()}, below {field.low}")
     high = field.high
     if isinstance(high, str):
-        letter, _, more = high.partition("+")
-        high = sizes[letter] + int(more or 0)
+        letter, more = _symbolic(high)
+        high = sizes[letter] + more
     if high is not None and array.max() >= high:
         raise ValueError(f"{name!r} holds {array.max()}, past the end")
     if field.ascending and bool(np.any(array[1:] < array[:-1])):

@@ -22,10 +22,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -72,14 +72,12 @@ if TYPE_CHECKING:
     from atpgraph_qa.competition import Posts
     from atpgraph_qa.expertise import Expertise
 
-T = TypeVar("T")
-FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-levels"
-TEXT_VECTORS, VERSION = "atpgraph-text-vectors", 1
-MANIFEST, EXPERTISE, VECTORS = "model.json", "expertise.npz", "vectors.npz"
-TIMES, HEIGHTS = "timeline.npz", "levels.npz"
+FORMAT, VERSION = "atpgraph-cqa-model", 1
+MANIFEST, TIMELINE, LEVELS = "model.json", "timeline.npz", "levels.npz"
+EXPERTISE, VECTORS = "expertise.npz", "vectors.npz"
 WEIGHTS, TOKENIZER = "text-model.onnx", "text-tokenizer.json"
+_FILES = (MANIFEST, TIMELINE, LEVELS, EXPERTISE, VECTORS, WEIGHTS, TOKENIZER)
 _PART = 5000
-_FILES = (MANIFEST, TIMES, HEIGHTS, EXPERTISE, VECTORS, WEIGHTS, TOKENIZER)
 _HINT = "a trained model; make one with 'atp qa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
@@ -87,36 +85,29 @@ _TABLES: dict[str, type[Table]] = {
     "acceptances": AcceptanceTable,
     "votes": VoteTable,
 }
-# u users, q questions, a answers, c acceptances, v votes, t tags of questions, w words, z counts.
-_FIELDS = {
-    "users": Field("i", ("u",), low=0, ascending=True, unique=True),
-    "questions_id": Field("i", ("q",), unique=True),
-    "questions_asked_ms": Field("i", ("q",), ascending=True),
-    "questions_asker": Field("i", ("q",), low=-1, high="u"),
-    "questions_present": Field("b", ("q",)),
-    "answers_given_ms": Field("i", ("a",), ascending=True),
-    "answers_question": Field("i", ("a",), low=0, high="q"),
-    "answers_owner": Field("i", ("a",), low=-1, high="u"),
-    "answers_id": Field("i", ("a",), low=-1),
-    "acceptances_known_ms": Field("i", ("c",), ascending=True),
-    "acceptances_answer": Field("i", ("c",), low=0, high="a", unique=True),
-    "votes_known_ms": Field("i", ("v",), ascending=True),
-    "votes_answer": Field("i", ("v",), low=0, high="a"),
-    "votes_value": Field("i", ("v",), low=-1, high=2),
-    "tags_indptr": pointers("q", "t"),
-    "tags_tags": Field("i", ("t",), low=0),
-    "words_indptr": pointers("w", "z"),
-    "words_indices": Field("i", ("z",), low=0, high="q"),
-    "words_data": Field("f", ("z",), low=0),
-    "titles": text(),
-    "tags": text(),
-    "words": text(),
-}
-_LEVEL_FIELDS = {
-    "users": Field("i", ("u",), low=0, ascending=True, unique=True),
-    "level": Field("i", ("u",), low=1),
-}
-_VECTOR_FIELDS = {"vectors": Field("i", ("q", "k"), low=-127, high=128)}
+# Format and fields of each archive. Letters as in the tables, and t tags of questions, w words,
+# z counts, k axes.
+_ARCHIVES = {
+    TIMELINE: ("atpgraph-timeline", {
+        "users": Field("i", ("u",), low=0, ascending=True, unique=True),
+        **{
+            f"{name}_{column}": hint.__metadata__[0]
+            for name, table in _TABLES.items()
+            for column, hint in get_type_hints(table, include_extras=True).items()
+        },
+        "tags_indptr": pointers("q", "t"),
+        "tags_tags": Field("i", ("t",), low=0),
+        "words_indptr": pointers("w", "z"),
+        "words_indices": Field("i", ("z",), low=0, high="q"),
+        "words_data": Field("f", ("z",), low=0),
+        **dict.fromkeys(("titles", "tags", "words"), text()),
+    }),
+    LEVELS: ("atpgraph-levels", {
+        "users": Field("i", ("u",), low=0, ascending=True, unique=True),
+        "level": Field("i", ("u",), low=1),
+    }),
+    VECTORS: ("atpgraph-text-vectors", {"vectors": Field("i", ("q", "k"), low=-127, high=128)}),
+}  # fmt: skip
 
 
 def check_writable_model(path: str | os.PathLike[str]) -> None:
@@ -145,18 +136,19 @@ def write_model(
     }
     with atomic_folder(path, known=_FILES) as folder:
 
-        def write(file: str, kind: str, arrays: dict[str, AnyArray], **more: Any) -> None:
+        def write(file: str, arrays: dict[str, AnyArray], **more: Any) -> None:
+            kind, _ = _ARCHIVES[file]
             write_archive(folder / file, {"format": kind, "version": VERSION, **more}, arrays)
 
-        write(TIMES, TIMELINE, _arrays(records), now=history.now)
+        write(TIMELINE, _arrays(records), now=history.now)
         levels = {"users": hierarchy.users, "level": hierarchy.level}
-        write(HEIGHTS, LEVELS, levels, top=hierarchy.top)
+        write(LEVELS, levels, top=hierarchy.top)
         if not isinstance(expertise, bytes):
             expertise.model.save(folder / EXPERTISE)
         elif expertise:
             (folder / EXPERTISE).write_bytes(expertise)
         if records.meaning is not None:
-            write(VECTORS, TEXT_VECTORS, {"vectors": records.meaning.vectors})
+            write(VECTORS, {"vectors": records.meaning.vectors})
             model = records.meaning.model
             own = model.name not in (STATIC, DENSE)
             manifest["text"] = {"model": model.name, "digest": model.digest, "own": own}
@@ -192,33 +184,27 @@ class ModelFolder:
             )
         return cls(folder, manifest)
 
-    def _read(
-        self, file: str, kind: str, fields: Mapping[str, Field], restore: Callable[..., T]
-    ) -> T:
-        return read_archive(self.path / file, kind, VERSION, _HINT, fields, restore)
+    def _read(self, file: str) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """Return the description and the checked arrays of an archive."""
+        kind, fields = _ARCHIVES[file]
+        return read_archive(self.path / file, kind, VERSION, _HINT, fields, lambda *parts: parts)
 
     def history(self, *, vectors: bool = True) -> History:
         """Return the site as it was when the model was trained.
 
         Without `vectors` the text model is not needed.
         """
-
-        def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
-            return History(_records(arrays), int(description["now"]))
-
-        plain = self._read(TIMES, TIMELINE, _FIELDS, restore)
-        if not vectors or self.manifest.get("text") is None:
-            return plain
-        n_questions = len(plain.records.questions)
-
-        def fitting(_: dict[str, Any], arrays: dict[str, AnyArray]) -> AnyArray:
-            if len(arrays["vectors"]) != n_questions:
-                raise ValueError("its vectors do not fit its questions")
-            return arrays["vectors"].astype(np.int8)
-
-        model = self._text_model(self.manifest["text"])
-        meaning = Meaning(model, self._read(VECTORS, TEXT_VECTORS, _VECTOR_FIELDS, fitting))
-        return History(replace(plain.records, meaning=meaning), plain.now)
+        description, arrays = self._read(TIMELINE)
+        with self._damage(TIMELINE):
+            records, now = _records(arrays), int(description["now"])
+        if vectors and self.manifest.get("text") is not None:
+            found = self._read(VECTORS)[1]["vectors"]
+            with self._damage(VECTORS):
+                if len(found) != len(records.questions):
+                    raise ValueError("its vectors do not fit its questions")
+            model = self._text_model(self.manifest["text"])
+            records = replace(records, meaning=Meaning(model, found.astype(np.int8)))
+        return History(records, now)
 
     def _text_model(self, stated: Any) -> TextModel:
         """Return the text model that the manifest describes."""
@@ -245,7 +231,7 @@ class ModelFolder:
 
     def router(self) -> Router:
         """Return the router."""
-        with self._damage():
+        with self._damage(MANIFEST):
             router = Router.from_json(self.manifest["router"])
             if router.pool != "all":
                 raise ValueError("its router ranks only people who have answered")
@@ -253,12 +239,10 @@ class ModelFolder:
 
     def hierarchy(self) -> Hierarchy:
         """Return the levels of people."""
-
-        def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> Hierarchy:
+        description, arrays = self._read(LEVELS)
+        with self._damage(LEVELS):
             users, level = (arrays[n].astype(np.int64, copy=False) for n in ("users", "level"))
             return Hierarchy(users, level, int(description["top"]))
-
-        return self._read(HEIGHTS, LEVELS, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
         """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
@@ -276,8 +260,8 @@ class ModelFolder:
         """Return the embedding that expertise and difficulty come from."""
         from atpgraph_qa.expertise import Expertise
 
-        file = self.path / EXPERTISE
-        return _expertise(file) if file.exists() else Expertise.fit(self.posts())
+        stored = self.stored_expertise()
+        return read_expertise(stored) if stored else Expertise.fit(self.posts())
 
     def expertise_of(self, site: Site) -> Expertise:
         """Return the same for the site that the model was trained on; any other is refused."""
@@ -290,18 +274,18 @@ class ModelFolder:
 
     def newcomers(self) -> tuple[Newcomer, ...]:
         """Return those who were welcomed before the model was saved."""
-        with self._damage():
+        with self._damage(MANIFEST):
             entries = list(self.manifest["newcomers"])
         return tuple(newcomer_from_json(entry, str(self.path / MANIFEST)) for entry in entries)
 
     @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        """Turn what damaged JSON does into one sentence."""
+    def _damage(self, name: str) -> Iterator[None]:
+        """Turn what damage in a file does into one sentence."""
         try:
             yield
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
-            file = self.path / MANIFEST
+            file = self.path / name
             raise InputError(f"{file} is damaged ({why}): train the model again.") from error
 
 
@@ -320,20 +304,16 @@ def fingerprint(posts: Site | Posts) -> dict[str, Any]:
 
 def read_expertise(stored: bytes) -> Expertise:
     """Return the expertise in the bytes of a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / EXPERTISE
-        file.write_bytes(stored)
-        return _expertise(file)
-
-
-def _expertise(file: Path) -> Expertise:
     from atpgraph.embedding.estimator import ATP
     from atpgraph_qa.expertise import Expertise
 
-    atp = ATP.load(file)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / EXPERTISE
+        file.write_bytes(stored)
+        atp = ATP.load(file)
     finite = np.isfinite(atp.source_).all() and np.isfinite(atp.target_).all()
     if not finite or np.any(atp.levels_ < 0):
-        raise InputError(f"{file} is damaged (numbers out of range): train the model again.")
+        raise InputError(f"{EXPERTISE} is damaged (numbers out of range): train the model again.")
     return Expertise.from_model(atp)
 
 

@@ -41,7 +41,9 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}.") from error
     if not isinstance(given, list):
-        raise InputError(f'{path} is a list of newcomers, like [{{"user": 9, "tags": ["a"]}}].')
+        raise InputError(
+            f'{path} must be a list of newcomers, like [{{"user": 9, "tags": ["a"]}}].'
+        )
     return [
         newcomer_from_json(entry, f"{path}, entry {number}")
         for number, entry in enumerate(given, 1)
@@ -51,32 +53,30 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
 def newcomer_from_json(entry: object, where: str) -> Newcomer:
     """Return a newcomer from parsed JSON; `where` names the entry in errors."""
     if not isinstance(entry, dict) or not _is_id(entry.get("user")):
-        raise InputError(f'{where}: a newcomer is an object with a user id, "user".')
+        raise InputError(f'{where}: a newcomer must be an object with a user id, "user".')
     unknown = sorted(set(entry) - set(Newcomer.__dataclass_fields__))
     if unknown:
-        raise InputError(f"{where}: there is no {unknown[0]!r}; use user, tags, text, answered.")
+        raise InputError(
+            f"{where}: there is no {unknown[0]!r}; use user, tags, text, answered, accepted."
+        )
     lists: dict[str, tuple[object, ...]] = {}
     for name, what, fits in (
-        ("tags", "words", _is_word),
+        ("tags", "words", lambda value: isinstance(value, str)),
         ("answered", "ids of questions", _is_id),
         ("accepted", "ids of questions", _is_id),
     ):
         values = entry.get(name, [])
         if not isinstance(values, list) or not all(map(fits, values)):
-            raise InputError(f"{where}: {name} is a list of {what}, not {values!r}.")
+            raise InputError(f"{where}: {name} must be a list of {what}, not {values!r}.")
         lists[name] = tuple(values)
     text = entry.get("text", "")
     if not isinstance(text, str):
-        raise InputError(f"{where}: text is a string, not {text!r}.")
+        raise InputError(f"{where}: text must be a string, not {text!r}.")
     return Newcomer(entry["user"], text=text, **lists)  # type: ignore[arg-type]
 
 
 def _is_id(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:

@@ -115,11 +115,11 @@ def parse_hours(text: str) -> tuple[int, int]:
     """
     match = _HOURS.fullmatch(text)
     if match is None:
-        raise InputError(f"Working hours are like 09:00-17:00, not {text!r}.")
+        raise InputError(f"Write working hours like 09:00-17:00, not {text!r}.")
     a, b, c, d = (int(part) for part in match.groups())
     start, end = 60 * a + b, 60 * c + d
     if start > 1440 or end > 1440 or start == end:
-        raise InputError(f"Working hours are like 09:00-17:00, not {text!r}.")
+        raise InputError(f"Write working hours like 09:00-17:00, not {text!r}.")
     return start, end
 
 
@@ -136,4 +136,4 @@ def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"A day is like 2026-12-25, not {text!r}.") from None
+        raise InputError(f"Write a day like 2026-12-25, not {text!r}.") from None

@@ -93,14 +93,16 @@ class Policy:
         for name in ("per_day", "per_week"):
             value = getattr(self, name)
             if value is not None and value < 0:
-                raise InputError(f"{name} is a number from 0, not {value}.")
+                raise InputError(f"{name} must be a number from 0, not {value}.")
         if not 0 <= self.newcomer_share <= 1:
-            raise InputError(f"The share of newcomers is 0 to 1, not {self.newcomer_share}.")
+            raise InputError(f"The share of newcomers must be 0 to 1, not {self.newcomer_share}.")
         if not 0 <= self.spread <= _STRONGEST:
-            raise InputError(f"spread is a number from 0 to {_STRONGEST:g}, not {self.spread}.")
+            raise InputError(
+                f"spread must be a number from 0 to {_STRONGEST:g}, not {self.spread}."
+            )
         if self.inactive_days is not None and not 0 < self.inactive_days <= MOST_DAYS:
             raise InputError(
-                f"inactive_days is a positive number up to a million, not {self.inactive_days}."
+                f"inactive_days must be positive and up to a million, not {self.inactive_days}."
             )
 
 
@@ -209,7 +211,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict of a rule (its name, or ``asked``) about a person, and the same in words."""
+    """What was decided about a person: the rule that excluded them or ``asked``, and a sentence."""
 
     person: int
     rule: str

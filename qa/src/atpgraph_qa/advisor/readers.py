@@ -8,36 +8,41 @@ the writer's advisor is sent to all readers in that order, and since it is deter
 reader gives the writer's scores to the last bit. Columns that grow do so in space left behind them
 in the file; only the pages that a reader writes to become its own.
 
-Messages are pickled, as those of :mod:`multiprocessing` are: they go through pipes between a
-process and its own children, and a private folder, and never come from anywhere else.
+Messages are JSON, with the bytes of arrays behind it; nothing is pickled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
-import pickle
 import queue
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy.sparse import csc_matrix
 
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.reasons import Reason
 from atpgraph_qa.advisor.suggest import Ranker
-from atpgraph_qa.ranking.weekly import WEEKS, weekly_stats
+from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.ranking.weekly import WEEKS, Posts, WeeklyStats, weekly_stats
+from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.memo import Memo
 from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.tables import Buffer
+from atpgraph_qa.timeline.tables import Buffer, TextLines
 
 _SPARE = 4096  # bytes at least that an array may grow by
 _PIPE_BYTES = 1 << 20  # a message of 100,000 numbers, so that nobody waits for its other half
@@ -86,9 +91,9 @@ class Readers:
         after : Advisor
             What the change gave the writer.
         function : callable
-            At the top of a module, or a method of :class:`Advisor`.
+            At the top of a module of this package, or a method of :class:`Advisor`.
         *arguments
-            Events, newcomers, routers, arrays, or sequences of these.
+            Events, newcomers, routers, arrays of int64, or sequences of these.
         """
         if after.week_ms != self._advisor.week_ms:
             # Statistics of a week take seconds: computed once, here, while the readers go on.
@@ -98,7 +103,7 @@ class Readers:
             self._advisor = after
             for reader in self._readers:
                 with contextlib.suppress(OSError):  # it is replaced when it is next asked
-                    reader.send("change", function, *arguments)
+                    reader.send("change", name_of(function), *arguments)
 
     def restart(self, advisor: Advisor) -> None:
         """Restart from an advisor; questions go to the old readers until the new ones are ready."""
@@ -167,15 +172,15 @@ class _Remote(Ranker):
         return super().scores(query, codes) if found is None else found
 
     def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
-        found: list[tuple[Reason, ...]] | None = self._asked("reasons", users)
-        return super().reasons(query, users) if found is None else found
+        found = self._asked("reasons", list(users))
+        return super().reasons(query, users) if found is None else [*map(tuple, found)]
 
     def _asked(self, *message: Any) -> Any:
         if not self.failed:
             try:
                 self._reader.send(*message)
                 return self._reader.receive()
-            except (EOFError, OSError, pickle.UnpicklingError):
+            except (EOFError, OSError):
                 self.failed = True
         return None
 
@@ -195,10 +200,10 @@ class _Reader:
 
     def send(self, *message: Any) -> None:
         with self._lock:
-            _send(self._requests, message)
+            send(self._requests, message)
 
     def receive(self) -> Any:
-        return pickle.load(self._answers)
+        return receive(self._answers)
 
     def end(self) -> None:
         for pipe in (self._requests, self._answers):
@@ -211,91 +216,162 @@ class _Reader:
             self.process.wait()
 
 
-def _send(pipe: IO[bytes], message: Any) -> None:
-    pickle.dump(message, pipe, protocol=5)
+def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
+    """Return a message as JSON; `put` stores each array and returns its place."""
+
+    def plain(value: Any) -> Any:
+        kind = {"@": name_of(type(value))}
+        match value:
+            case np.ndarray():
+                return {"@": "array", "at": put(value)}
+            case csc_matrix():
+                parts = value.data, value.indices, value.indptr
+                return {"@": "matrix", "parts": parts, "shape": value.shape}
+            case Router():
+                return kind | {"learned": value.to_json()}
+            case TextModel():
+                return kind | {"files": [str(file) for file in value.files], "name": value.name}
+            case TextLines():
+                return kind | {"ends": value.ends, "data": value.data}
+            case Memo():
+                return kind
+        return kind | {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+
+    return json.dumps(message, default=plain).encode()
+
+
+def decoded(raw: bytes, get: Callable[[Any], AnyArray]) -> Any:
+    """Return the message that :func:`encoded` wrote; `get` finds arrays."""
+
+    def restored(entry: dict[str, Any]) -> Any:
+        match entry.pop("@", None):
+            case None:
+                return entry
+            case "array":
+                return get(entry["at"])
+            case "matrix":
+                return csc_matrix(tuple(entry["parts"]), shape=entry["shape"])
+            case name:
+                kind = named(name)
+        if "learned" in entry:
+            return kind.from_json(entry["learned"])
+        if "files" in entry:
+            return kind(*map(Path, entry["files"]), entry["name"])
+        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()})
+
+    return json.loads(raw, object_hook=restored)
+
+
+def name_of(what: Any) -> str:
+    """Return the name by which :func:`named` finds a class or function of this package."""
+    return f"{what.__module__}:{what.__qualname__}"
+
+
+def named(name: str) -> Any:
+    """Return what has this name."""
+    module, _, path = name.partition(":")
+    return attrgetter(path)(import_module(module))
+
+
+def send(pipe: IO[bytes], message: Any) -> None:
+    """Write a message: the length of its JSON, the JSON, and the bytes of its arrays."""
+    arrays: list[AnyArray] = []
+
+    def put(array: AnyArray) -> tuple[str, int]:
+        arrays.append(np.ascontiguousarray(array))
+        return array.dtype.str, len(array)
+
+    head = encoded(message, put)
+    pipe.write(len(head).to_bytes(8, "little") + head)
+    for array in arrays:
+        pipe.write(array.data)
     pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> Any:
+    """Return the message that :func:`send` wrote; EOFError if there is none."""
+
+    def exactly(size: int) -> bytes:
+        found = pipe.read(size)
+        if len(found) < size:
+            raise EOFError
+        return found
+
+    arrays: list[AnyArray] = []
+
+    def get(at: tuple[str, int]) -> AnyArray:
+        arrays.append(np.empty(at[1], dtype=at[0]))
+        return arrays[-1]
+
+    message = decoded(exactly(int.from_bytes(exactly(8), "little")), get)
+    for array in arrays:
+        array[:] = np.frombuffer(exactly(array.nbytes), dtype=array.dtype)
+    return message
 
 
 def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until the writer closes the connection."""
     advisor = attach(folder)
     advisor.warm_up()
-    _send(answers, "ready")
+    send(answers, "ready")
     query = Query(advisor.history, 0)
     while True:
-        match pickle.load(requests):
-            case "change", function, *arguments:
-                advisor = function(advisor, *arguments)
+        match receive(requests):
+            case "change", name, *arguments:
+                advisor = named(name)(advisor, *arguments)
             case "scores", question, asked_ms, people:
                 query = Query(advisor.open_history, asked_ms, question)
                 codes = query.history.codes(people)
                 scores = advisor.ranker.scores(query, codes)
                 # Somebody who came since, if new readers are about to take over from this one.
                 scores[codes < 0] = scores.min(initial=0.0)
-                _send(answers, scores)
+                send(answers, scores)
             case "reasons", users:
-                _send(answers, advisor.ranker.reasons(query, users))
-
-
-class _Sharer(pickle.Pickler):
-    """Pickles an object whose arrays go to a file of their own, each with space to grow."""
-
-    def __init__(self, out: IO[bytes], arrays: IO[bytes]) -> None:
-        super().__init__(out, protocol=5)
-        self._arrays = arrays
-        self._places: dict[int, tuple[AnyArray, Any]] = {}  # by identity
-
-    def persistent_id(self, obj: Any) -> Any:
-        if not isinstance(obj, np.ndarray):
-            return None
-        if id(obj) not in self._places:
-            start = -(-self._arrays.tell() // mmap.PAGESIZE) * mmap.PAGESIZE
-            self._arrays.seek(start)
-            self._arrays.write(np.ascontiguousarray(obj).data)
-            row = max(obj[:1].nbytes, obj.itemsize)
-            room = len(obj) + (obj.nbytes // 4 + _SPARE) // row
-            self._arrays.seek(start + room * row)  # a hole: it takes no space
-            self._places[id(obj)] = obj, (obj.dtype.str, obj.shape, start, room)
-        return self._places[id(obj)][1]
-
-
-class _Attacher(pickle.Unpickler):
-    """Restores what :class:`_Sharer` wrote; arrays are the pages of the mapped file."""
-
-    def __init__(self, given: IO[bytes], mapped: mmap.mmap) -> None:
-        super().__init__(given)
-        self._mapped = mapped
-
-    def persistent_load(self, pid: Any) -> AnyArray:
-        dtype, shape, start, room = pid
-        buffer = Buffer((room, *shape[1:]), np.dtype(dtype), self._mapped, start)
-        buffer.used = shape[0]
-        return np.ndarray(shape, np.dtype(dtype), buffer)
+                send(answers, advisor.ranker.reasons(query, users))
 
 
 def share(advisor: Advisor, folder: Path) -> None:
-    """Write an advisor to two files: arrays that readers map, and the rest."""
+    """Write an advisor to two files: arrays that readers map, and JSON."""
     records = advisor.history.records.settled()
     history = History(records, advisor.history.now)
-    for name in _INDEXES:
-        getattr(records, name)  # once computed, they are pickled with the records
-    bare = replace(advisor, history=history, stored=None, embedding={}, ignored=())
-    week = replace(weekly_stats(history), known=None)  # type: ignore[arg-type]  # made again
-    with (folder / "arrays").open("wb") as arrays, (folder / "advisor").open("wb") as out:
-        _Sharer(out, arrays).dump((bare, week))
-        arrays.truncate(max(arrays.tell(), 1))
+    week = weekly_stats(history)
+    with (folder / "arrays").open("wb") as out:
+
+        def put(array: AnyArray) -> tuple[str, tuple[int, ...], int, int]:
+            start = -(-out.tell() // mmap.PAGESIZE) * mmap.PAGESIZE
+            out.seek(start)
+            out.write(np.ascontiguousarray(array).data)
+            row = max(array[:1].nbytes, array.itemsize)
+            room = len(array) + (array.nbytes // 4 + _SPARE) // row
+            out.seek(start + room * row)  # a hole: it takes no space
+            return array.dtype.str, array.shape, start, room
+
+        bare = replace(advisor, history=history, stored=None, embedding={}, ignored=())
+        indexes = {name: getattr(records, name) for name in _INDEXES}
+        own = {f.name: getattr(week, f.name) for f in fields(week) if f.name != "known"}
+        written = encoded((bare, indexes, week.known.now, own), put)
+        out.truncate(max(out.tell(), 1))
+    (folder / "advisor.json").write_bytes(written)
 
 
 def attach(folder: Path) -> Advisor:
     """Return the advisor that :func:`share` wrote; its arrays are the pages of the file."""
     with (folder / "arrays").open("rb") as opened:
         mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
-    with (folder / "advisor").open("rb") as opened:
-        advisor: Advisor
-        advisor, week = _Attacher(opened, mapped).load()
-    records, start = advisor.history.records, advisor.week_ms
-    week = replace(week, known=History(records.with_nobody(), start))
-    records.memo.get(WEEKS, start, lambda: week)
+
+    def get(at: tuple[str, list[int], int, int]) -> AnyArray:
+        dtype, shape, start, room = at
+        buffer = Buffer((room, *shape[1:]), np.dtype(dtype), mapped, start)
+        buffer.used = shape[0]
+        return np.ndarray(tuple(shape), np.dtype(dtype), buffer)
+
+    advisor: Advisor
+    advisor, indexes, monday, own = decoded((folder / "advisor.json").read_bytes(), get)
+    records = advisor.history.records
+    vars(records).update(indexes)
+    own["posts"] = Posts(*own["posts"])
+    week = WeeklyStats(known=History(records.with_nobody(), monday), **own)
+    records.memo.get(WEEKS, monday, lambda: week)
     return advisor
 
 

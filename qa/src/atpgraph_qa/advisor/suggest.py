@@ -142,5 +142,5 @@ def _unknown(query: Query) -> tuple[str, ...]:
     if (question.title + question.body).strip() and not any(map(history.corpus.knows, parts)):
         notes.append("No word of the question was used here before.")
     if question.asker >= 0 and query.asker < 0:
-        notes.append(f"User {question.asker} never posted here: taken for a new asker.")
+        notes.append(f"User {question.asker} has never posted here and is treated as a new asker.")
     return tuple(notes)

@@ -60,7 +60,9 @@ class ColdRoute(Baseline):
         if len(known) < 2:
             return None
         votes = history.answer_votes[known]
-        if not history.has_votes:  # without dated votes, being accepted is all that is known
+        if not len(
+            history.records.votes
+        ):  # without dated votes, being accepted is all that is known
             votes = history.is_accepted[known].astype(np.float64)
         questions, tags = history.answers.question[known], history.tags
         rows = self._rows(

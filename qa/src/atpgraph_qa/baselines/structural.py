@@ -130,19 +130,15 @@ class Structure:
             return np.zeros(1)
         nodes = _recent(query, self.question_node, self.settings.recent)
         if len(nodes):
-            return np.asarray(self.atp.source_[self._hardest(self.atp, nodes)], dtype=np.float64)
+            forward = self.atp.source_[nodes] @ self.atp.target_[nodes].T
+            beats = np.count_nonzero(forward < forward.T, axis=1)[::-1]
+            hardest = nodes[::-1][np.argmax(beats)]  # of equals the latest
+            return np.asarray(self.atp.source_[hardest], dtype=np.float64)
         chosen = self.question_node[near if len(near) else self.resolved]
         if not len(chosen):
             return np.zeros(self.atp.source_.shape[1])
         vector: Float64Array = self.atp.source_[chosen].mean(axis=0, dtype=np.float64)
         return vector
-
-    @staticmethod
-    def _hardest(atp: ATP, nodes: Int64Array) -> int:
-        """Return the node that beats most of the others pairwise; the latest among equals."""
-        forward = atp.source_[nodes] @ atp.target_[nodes].T
-        beats = np.count_nonzero(forward < forward.T, axis=1)
-        return int(nodes[len(nodes) - 1 - int(np.argmax(beats[::-1]))])
 
     def folded(self, query: Query) -> Float64Array:
         """Return the source vector of a cold question by fold-in.

@@ -57,18 +57,15 @@ class TextSpace:
     def of_question(self, query: Query) -> Float64Array | None:
         """Return the vector of a question; None for one without known words."""
         if self._last[0] is not query:
-            self._last = query, self._vector(query)
+            codes, counts = query.terms
+            codes, counts = codes[codes < self.width], counts[codes < self.width]
+            found = None
+            if len(codes) and self._encode is not None:
+                row = sparse.csr_matrix((counts, codes, [0, len(codes)]), shape=(1, self.width))
+                vector = self._encode(row)
+                found = (vector.toarray() if sparse.issparse(vector) else vector)[0]
+            self._last = query, found
         return self._last[1]
-
-    def _vector(self, query: Query) -> Float64Array | None:
-        codes, counts = query.terms
-        codes, counts = codes[codes < self.width], counts[codes < self.width]
-        if not len(codes) or self._encode is None:
-            return None
-        row = sparse.csr_matrix((counts, codes, [0, len(codes)]), shape=(1, self.width))
-        vector = self._encode(row)
-        found: Float64Array = (vector.toarray() if sparse.issparse(vector) else vector)[0]
-        return found
 
     def _counts(self, history: History) -> Any:
         """Return the words of the questions so far in sparse rows; hidden questions have none."""
@@ -171,10 +168,6 @@ class Profile(UserScore):
 
     def update(self, history: History) -> Self:
         """Recompute the profiles from all known answers; the vectors of texts stay."""
-        self._profiles = self._sums(history)
-        return self
-
-    def _sums(self, history: History) -> Any:
         from sklearn.preprocessing import normalize
 
         owner, question = history.answers.owner, history.answers.question
@@ -183,8 +176,9 @@ class Profile(UserScore):
             (np.ones(int(known.sum())), (owner[known], question[known])),
             shape=(history.n_users, history.n_questions),
         )
-        profiles = given @ self._space.of_questions(history)
-        return normalize(profiles) if profiles.shape[1] else profiles
+        profiles: Any = given @ self._space.of_questions(history)
+        self._profiles = normalize(profiles) if profiles.shape[1] else profiles
+        return self
 
     def all_scores(self, query: Query) -> Float64Array:
         vector = self._space.of_question(query)

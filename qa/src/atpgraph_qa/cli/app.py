@@ -21,7 +21,7 @@ _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 def ingest(
     out: Session,
     dump: Annotated[Path, arg("Folder of XML files, or the site's .7z file.")],
-    output: Path = output("Folder of the site to make."),
+    output: Path = output("Folder to create for the site."),
     allow_bad_rows: bool = opt(
         "Accept files that were cut off or have more than 1% unreadable rows."
     ),
@@ -68,7 +68,7 @@ def stats(out: Session, site: SitePath, ega: Ega = "none", tau: Tau = 30.0) -> N
 def train(
     out: Session,
     site: SitePath,
-    output: Path = output("Folder of the model to make."),
+    output: Path = output("Folder to create for the model."),
     ega: Ega = "consecutive",
     tau: Tau = 30.0,
     dim: Dim = 64,
@@ -135,7 +135,7 @@ def route(
     least: float = opt(
         "Abstain if nobody is this likely to answer.", "--least-confidence", default=0.01
     ),
-    opt_out: str = opt("User ids, separated by commas, never to ask.", default=""),
+    opt_out: str = opt("Ids of users who must not be asked, separated by commas.", default=""),
     spread: float = opt(
         "Log-odds lost whenever the asks in a week double; see 'atp qa load'.", default=0.0
     ),

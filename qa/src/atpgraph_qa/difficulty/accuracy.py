@@ -56,7 +56,7 @@ def halves(
     The validation half is a seeded draw, or the earlier questions.
     """
     if by not in ("random", "time"):
-        raise InputError(f"Halves are random or by time, not {by!r}.")
+        raise InputError(f"halves must be random or time, not {by!r}.")
     n = len(truth)
     order = generator(random_state).permutation(n) if by == "random" else np.arange(n)
     validation = np.zeros(n, dtype=np.bool_)

@@ -142,8 +142,8 @@ def cross_fitted(
 ) -> Scores:
     """Score each half of the questions compared with the weights of the other half.
 
-    The scores of each half (`first` says which are in the first one) are percentiles within it, so
-    that those of the two halves can be compared.
+    `first` is true for the questions of the first half. Scores are percentiles within their half,
+    which makes the two halves comparable.
     """
     matrix = signal_matrix(signals)
     values = np.zeros(len(truth))

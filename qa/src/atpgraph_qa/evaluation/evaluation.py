@@ -73,9 +73,7 @@ class Ranks:
         found = {"mrr": self.reciprocal, "accuracy": self.accuracy}
         found["ndcg"] = 1.0 / np.log2(1.0 + self.rank)
         found |= {name: (self.rank <= k).astype(np.float64) for name, k in within.items()}
-        for k in (1, 3, 5, 10):
-            found[f"answered@{k}"] = (self.answered <= k).astype(np.float64)
-        return found
+        return found | {f"answered@{k}": (self.answered <= k).astype(float) for k in (1, 3, 5, 10)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,18 +251,14 @@ def _run(
                     case = going.protocol.case(query)
                     if case is None:
                         continue
-                    going.cases.append((len(case.candidates), _answers_before(case)))
+                    given = np.append(query.history.n_given, 0)  # the last is for the unknown
+                    before = int(given[int(query.history.codes(case.truth))])
+                    going.cases.append((len(case.candidates), before))
                     for method in going.methods:
                         scores = timed(method, "score", case.query, case.candidates)
                         going.seen[method.name].append(_outcome(method, case, scores))
                     step.advance()
     return [going.result(seconds) for going in runs]
-
-
-def _answers_before(case: Case) -> int:
-    """Return how many answers the right person had given."""
-    history = case.query.history
-    return int(np.append(history.n_given, 0)[int(history.codes(case.truth))])
 
 
 def _outcome(method: Method, case: Case, scores: Float64Array) -> tuple[float, ...]:

@@ -93,7 +93,7 @@ def load_cost(
     random_state : int
     """
     if top < 1:
-        raise InputError(f"At least one person is asked, not {top}.")
+        raise InputError(f"At least one person must be asked, not {top}.")
     records = site if isinstance(site, Records) else Records.of(site)
     protocol = make_protocol(records, "time-all", split)
     if not len(protocol.test):

@@ -53,12 +53,12 @@ class Split:
     def __post_init__(self) -> None:
         if not 0 < self.test_share < 1:
             raise InputError(
-                f"The share of test questions is between 0 and 1, not {self.test_share}."
+                f"The share of test questions must be between 0 and 1, not {self.test_share}."
             )
         active = MOST_DAYS if self.active_days is None else self.active_days
         if not 0 <= self.refit_days <= MOST_DAYS or not 0 < active <= MOST_DAYS:
             raise InputError(
-                f"refit_days and active_days are positive numbers up to a million, not "
+                f"refit_days and active_days must be positive numbers up to a million, not "
                 f"{self.refit_days} and {self.active_days}."
             )
 
@@ -186,16 +186,14 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
     if name == "time-all":
         return Protocol(name, "all", training, test, records, split)
     if name == "time-newcomers":
-        few = [q for q in test.tolist() if _given_before(records, q, int(best[q])) <= FEW_ANSWERS]
-        return Protocol(name, "new", training, np.array(few, dtype=np.int64), records, split)
+        given = [
+            len(History(records, int(asked[q])).answers_by(int(records.codes(best[q]))))
+            for q in test.tolist()
+        ]
+        few = test[np.array(given, dtype=np.int64) <= FEW_ANSWERS]
+        return Protocol(name, "new", training, few, records, split)
     people = History(records).answerer_counts(but_asker=True)
     return Protocol(name, "own", training, test[people[test] >= 2], records, split)
-
-
-def _given_before(records: Records, position: int, user: int) -> int:
-    """Count the answers somebody had given when a question was asked."""
-    history = History(records, int(records.questions.asked_ms[position]))
-    return len(history.answers_by(int(records.codes([user])[0])))
 
 
 def _paper_questions(records: Records, existing: bool) -> Int64Array:

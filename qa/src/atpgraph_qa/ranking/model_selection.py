@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph.util.conditional_logit import Choices, ConditionalLogit, LogitProblem, choice_losses
 from atpgraph.util.threads import Workers
 
@@ -61,7 +61,9 @@ def select_model(
     """
     enough = int(np.count_nonzero(judged)) >= FEW
     settings = SETTINGS if enough else (Setting(STAY, True),)
-    parts = _folds(choices.n_groups)
+    n = choices.n_groups
+    # Neighbors in time, which share what is current, are held out together.
+    parts = np.array_split(np.arange(n), min(FOLDS, n)) if n > 1 else []
     scores = np.zeros((len(settings), len(choices.x)))
 
     with Workers() as workers:
@@ -100,9 +102,3 @@ def nearest_to_the_prior(losses: Float64Array) -> int:
     gaps = losses - best
     error = gaps.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
     return int(np.flatnonzero(gaps.mean(axis=1) <= error)[0])
-
-
-def _folds(n_questions: int) -> list[Int64Array]:
-    """Group neighbors in time, which share what is current, into folds that are held out."""
-    parts = np.array_split(np.arange(n_questions), min(FOLDS, n_questions) or 1)
-    return [part for part in parts if len(part)] if n_questions > 1 else []

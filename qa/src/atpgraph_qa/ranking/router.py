@@ -7,8 +7,11 @@ has, and takes longer for a hundred thousand people than a router may.
 
 from __future__ import annotations
 
+import json
 from copy import copy
 from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,8 +22,8 @@ from atpgraph_qa.ranking.calibration import Calibration, calibrate
 from atpgraph_qa.ranking.features import Features
 from atpgraph_qa.ranking.model_selection import select_model
 from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
-from atpgraph_qa.ranking.prior_weights import prior_weights
 from atpgraph_qa.ranking.training import TrainingPlan, collect
+from atpgraph_qa.text.choice import BM25, DENSE, STATIC
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import POOLS, Pool, Query
 
@@ -28,10 +31,26 @@ STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
 _LATEST = 0.3  # of the training questions say how often the right person is a candidate
 
 
-def _presence(right: Float64Array) -> Float64Array:
-    """Return days since the last answer and number of answers, from the features of people."""
-    idle = np.exp(-right[:, NAMES.index("days_since")]) - 0.05
-    return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
+@cache
+def _stored_priors() -> dict[str, dict[str, float]]:
+    file = files("atpgraph_qa.ranking").joinpath("prior_weights.json")
+    stored: dict[str, dict[str, float]] = json.loads(file.read_text(encoding="utf-8"))
+    return stored
+
+
+def prior_weights(
+    pool: Pool, without: tuple[str, ...] = (), text: str | None = None
+) -> Float64Array:
+    """Return the weights to start from, not standardized, in the order of ``NAMES``.
+
+    A site with a few hundred resolved questions cannot tell by itself how much a recent answer is
+    worth against an old one, and sites do not differ much in it. So these were learned from one
+    large site by ``benchmarks/teach_router.py``: from words alone, or with the text model named by
+    `text` (for a custom one, those of ``dense``). Groups in `without` are 0.
+    """
+    kind = BM25 if text is None else text if text == STATIC else DENSE
+    stored, hidden = _stored_priors()[f"{pool}-{kind}"], names_of(without)
+    return np.array([0.0 if name in hidden else stored.get(name, 0.0) for name in NAMES])
 
 
 class Router:
@@ -90,7 +109,8 @@ class Router:
         prior = prior_weights(self.pool, self.without, kind)
         choices, judged = examples.choices, examples.accepted
         found = select_model(choices, judged, prior, use, STIFFNESS)
-        right = choices.part(judged)
+        right, x = choices.part(judged), choices.x[choices.chosen[judged]]
+        idle = np.exp(-x[:, NAMES.index("days_since")]) - 0.05
         reach = examples.reach(_LATEST)
         return {
             "model_": found.model,
@@ -98,7 +118,7 @@ class Router:
             "penalty_": found.setting.penalty,
             "from_prior_": found.setting.from_prior,
             "questions_": choices.n_groups,
-            "presence_": _presence(choices.x[choices.chosen[judged]]),
+            "presence_": np.stack([np.maximum(idle, 0), np.expm1(x[:, NAMES.index("answers")])]),
         }
 
     def update(self, history: History) -> Self:
@@ -156,10 +176,8 @@ class Router:
         router.from_prior_ = bool(data["from_prior"])
         router.questions_ = int(data["questions"])
         router.model_ = ConditionalLogit.from_json(data["model"])
-        stated = data["calibration"]
-        learned = (stated["sharpness"], stated["reach"])
-        correction = (stated.get("shift", 0.0), stated.get("slope", 1.0))  # since 0.3
-        router.calibration_ = Calibration(*map(float, (*learned, *correction)))
+        stated = {name: float(value) for name, value in data["calibration"].items()}
+        router.calibration_ = Calibration(stated.pop("sharpness"), stated.pop("reach"), **stated)
         presence = data.get("presence", [[], []])  # since 0.3
         router.presence_ = np.array(presence, dtype=np.float64).reshape(2, -1)
         model = router.model_

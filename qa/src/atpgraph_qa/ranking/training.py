@@ -157,7 +157,7 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
     owner, question = history.answers.owner, history.answers.question
     right = history.best_answer.copy()
     usable = (owner >= 0) & (owner != history.questions.asker[question])
-    if voted and history.has_votes:
+    if voted and len(history.records.votes):
         votes = np.where(usable, history.answer_votes, -np.inf)
         order = np.lexsort((votes, question))
         order = order[usable[order]]

@@ -50,17 +50,20 @@ def _success(history: History) -> dict[str, Float64Array]:
     par = history.per_user(np.where(contested, 1.0 / np.maximum(people[question], 1), 0))
     noise = usual * (1.0 - usual)
     pull = max(noise / _spread(won, decided, usual, noise) - 1.0, _LEAST_PULL)
+    rate = np.clip((won + pull * usual) / (decided + pull), 1e-4, 1 - 1e-4)
     return {
-        "acceptance_rate": _logit((won + pull * usual) / (decided + pull)),
+        "acceptance_rate": np.log(rate / (1 - rate)),
         # Against the chance of winning among that many answers.
         "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
     }
 
 
 def _votes(history: History) -> dict[str, Float64Array]:
-    given, votes = history.n_given, history.answer_votes
+    given, votes, question = history.n_given, history.answer_votes, history.answers.question
     mean = float(votes.mean()) if len(votes) else 0.0
-    ahead = history.per_user(_ahead(history))
+    count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
+    gap = votes - (np.bincount(question, votes, history.n_questions) / count)[question]
+    ahead = history.per_user(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
     total, owner = history.per_user(votes), history.answers.owner
     own = total / np.maximum(given, 1.0)
     apart = (votes - own[owner])[owner >= 0]
@@ -74,24 +77,12 @@ def _votes(history: History) -> dict[str, Float64Array]:
 
 
 def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
-    """Variance of people's true means: the observed variance minus what chance adds to it.
-
-    `noise` is the variance of one observation; people with two or more count.
-    """
+    """Variance of people's true means: the observed one minus what chance (`noise`) adds to it."""
     some = count >= 2
     if not some.any():
         return _LEAST_SPREAD
     seen = total[some] / count[some]
     return max(float(np.mean((seen - usual) ** 2 - noise / count[some])), _LEAST_SPREAD)
-
-
-def _ahead(history: History) -> Float64Array:
-    """Return the sign of every answer's votes minus the mean over its question's answers."""
-    question, votes = history.answers.question, history.answer_votes
-    count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
-    mean = np.bincount(question, votes, minlength=history.n_questions) / count
-    gap = votes - mean[question]
-    return np.asarray(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
 
 
 def _pace(history: History) -> dict[str, Float64Array]:
@@ -109,17 +100,11 @@ def _pace(history: History) -> dict[str, Float64Array]:
     }
 
 
-def _logit(p: Float64Array) -> Float64Array:
-    p = np.clip(p, 1e-4, 1 - 1e-4)
-    return np.asarray(np.log(p / (1 - p)))
-
-
 def elo_ratings(history: History) -> Float64Array:
     """Return Elo ratings from votes, in hundreds; 0 for people who were never compared.
 
-    Two answers to a question are a match. The one with more votes wins, thirty days after the
-    question was asked, with the votes and answers known by then. Wins against people who usually
-    win count more, which rates and counts do not see.
+    Two answers to a question are a match: thirty days after it was asked, the one with more votes
+    wins. Wins against people who usually win count more, which rates and counts do not see.
     """
     answers, until = history.answers, history.questions.asked_ms + SETTLED_MS
     settled = int(np.searchsorted(until, history.now))

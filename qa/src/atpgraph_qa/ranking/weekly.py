@@ -128,10 +128,17 @@ def _compute(history: History, start: int) -> WeeklyStats:
         worth[:, :-1] = fade((given_ms[answered.positions] - start) / DAY_MS)
     worth[:, -1] = known.is_accepted[answered.positions]
     question = known.answers.question[answered.positions].astype(np.uint32)
-    own, extent = asked.positions.astype(np.uint32), np.zeros(n + 1, dtype=np.int64)
-    found = np.empty(known.n_questions, dtype=np.uint32)
-    number_questions(answered.indptr, question, asked.indptr, own, found, extent)
-    found = found[: extent[-1]]
+    own = asked.positions.astype(np.uint32)
+    # Number questions by the first row that has them, first those it answered.
+    rows = np.concatenate([np.repeat(np.arange(n), np.diff(i.indptr)) for i in (answered, asked)])
+    by_row = np.argsort(rows, kind="stable")
+    which, first_use = np.unique(np.append(question, own)[by_row], return_index=True)
+    order_of_use = np.argsort(first_use)
+    found = which[order_of_use]
+    number = np.empty(known.n_questions, dtype=np.uint32)
+    number[found] = np.arange(len(found))
+    first_row = rows[by_row[first_use[order_of_use]]]
+    extent = np.searchsorted(first_row, np.arange(n + 1))
     return WeeklyStats(
         known,
         row,
@@ -143,31 +150,10 @@ def _compute(history: History, start: int) -> WeeklyStats:
         _profiles(known)[order],
         np.zeros((0, 0), dtype=np.int8) if meaning is None else meaning.vectors[found],
         Posts(
-            answered.indptr, answered.positions.astype(np.int32), question, worth,
-            asked.indptr, own, found, extent,
+            answered.indptr, answered.positions.astype(np.int32), number[question], worth,
+            asked.indptr, number[own], found, extent,
         ),
     )  # fmt: skip
-
-
-@kernel
-def number_questions(
-    start: Int64Array, question: UInt32Array, asked_start: Int64Array, asked: UInt32Array,
-    order: UInt32Array, extent: Int64Array,
-) -> None:  # fmt: skip
-    """Number questions by the first row that has them; put numbers for them in both columns."""
-    number, count = np.full(len(order), -1, dtype=np.int32), 0
-    for row in range(len(extent) - 1):
-        for column, first, last in (
-            (question, start[row], start[row + 1]),
-            (asked, asked_start[row], asked_start[row + 1]),
-        ):
-            for place in range(first, last):
-                at = column[place]
-                if number[at] < 0:
-                    number[at], order[count] = count, at
-                    count += 1
-                column[place] = number[at]
-        extent[row + 1] = count
 
 
 def moment_columns(
@@ -286,19 +272,7 @@ def _profiles(history: History) -> Float32Array:
     meaning = history.records.meaning
     if meaning is None or not meaning.is_shared:
         return np.zeros((history.n_users, 0), dtype=np.float32)
-    total = np.zeros((history.n_users, len(AXES)))
-    add_vectors(history.answers.owner, history.answers.question, meaning.vectors, total)
-    total /= UNIT * (history.n_given[:, None] + _CALM)
-    return total.astype(np.float32)
-
-
-@kernel
-def add_vectors(
-    owner: Int64Array, question: Int64Array, vectors: Int8Array, total: Float64Array
-) -> None:
-    """Add the vector of every answered question to its answerer's; −1 answers nothing."""
-    for answer in range(len(owner)):
-        person = owner[answer]
-        if person >= 0:
-            for axis in range(total.shape[1]):
-                total[person, axis] += vectors[question[answer], axis]
+    question = history.answers.question
+    total = [history.per_user(meaning.vectors[question, axis]) for axis in range(len(AXES))]
+    mean = np.stack(total, axis=1) / (UNIT * (history.n_given[:, None] + _CALM))
+    return mean.astype(np.float32)

@@ -218,7 +218,9 @@ def _insert(connection: Connection, table: Table, lines: IO[bytes]) -> int:
 
 def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
     if not _SNAPSHOT.fullmatch(name):  # for example "..", which would write elsewhere
-        raise InputError("The backup is damaged: its snapshot has no plain name.")
+        raise InputError(
+            "The backup is damaged: the name of its snapshot is not a plain file name."
+        )
     target = folder / "snapshots" / name
     target.mkdir(parents=True, exist_ok=True)
     for member in archive.namelist():

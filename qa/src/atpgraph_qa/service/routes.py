@@ -385,7 +385,8 @@ def ready(request: Request) -> StatusOut:
     """Check that the database answers and the history is loaded and not dated in the future."""
     service: Service = request.app.state.service
     if not service.ready:
-        raise ProblemError(503, "Starting, stopping, or not in charge.", wait=5)
+        why = "The service is starting or stopping, or another process is in charge."
+        raise ProblemError(503, why, wait=5)
     ahead = service.engine.dated_ahead()
     if ahead:
         raise ProblemError(503, ahead, wait=60)

@@ -136,7 +136,7 @@ class VoteIn(_EventIn):
 
     model_config = _example(id="vote-77", answer=9001, value=1, at="2026-11-17T11:00:00Z")
     makes = Voted
-    id: Name = Field(description="Tells this vote from others; the same when it is sent again.")
+    id: Name = Field(description="Identifies this vote; the same when the vote is sent again.")
     answer: Id
     value: Literal[-1, 1]
 
@@ -161,7 +161,9 @@ class RouteIn(_In):
     body: Body = ""
     tags: Tags = []
     asker: Id | None = None
-    top: int | None = Field(None, ge=1, le=20, description="How many; by default as the rules say.")
+    top: int | None = Field(
+        None, ge=1, le=20, description="How many people; by default, what the policy says."
+    )
 
 
 class PersonIn(_In):
@@ -173,7 +175,9 @@ class PersonIn(_In):
     away_until: Annotated[str, Field(max_length=10), checked(parse_day)] | None = None
     hours: Annotated[str, Field(max_length=11), checked(parse_hours)] | None = None
     time_zone: Annotated[str, Field(max_length=64), checked(parse_zone)] | None = None
-    capacity: int | None = Field(None, ge=0, le=1000, description="A week; null for the site's.")
+    capacity: int | None = Field(
+        None, ge=0, le=1000, description="Most asks in a week; null: the site's limit."
+    )
     groups: Tags | None = None
     topics: Tags | None = None
 

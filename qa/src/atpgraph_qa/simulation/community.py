@@ -103,11 +103,13 @@ def simulate_community(
     True
     """
     if n_users < 2 or n_questions < 1 or n_topics < 1:
-        raise InputError("A community has at least two users, one question and one topic.")
+        raise InputError("A community needs at least two users, one question and one topic.")
     if not 0 < years <= 50:
-        raise InputError(f"A community covers up to 50 years, not {years}.")
+        raise InputError(f"A community can cover up to 50 years, not {years}.")
     if not 0 <= bounty_share <= 1:
-        raise InputError(f"The share of questions with a bounty is 0 to 1, not {bounty_share}.")
+        raise InputError(
+            f"The share of questions with a bounty must be 0 to 1, not {bounty_share}."
+        )
     rng = generator(random_state)
     span = years * 365.25 * DAY_MS
     people = _people(rng, n_users, n_topics, span)

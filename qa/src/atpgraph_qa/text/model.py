@@ -40,9 +40,6 @@ class TextModel(ABC):
     def __init__(self, weights: Path, tokenizer: Path, name: str = "") -> None:
         self.name, self.files = name or self.kind, (weights, tokenizer)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.files, self.name)  # what was loaded is not pickled
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the files and of how they are used: what vectors are kept under."""
@@ -134,7 +131,7 @@ class StaticText(TextModel):
 class OnnxText(TextModel):
     """A transformer as sentence-transformers exports it, for onnxruntime; no torch.
 
-    `weights` is an ONNX model with the input ``input_ids`` and, if it likes, ``attention_mask`` and
+    `weights` is an ONNX model with the input ``input_ids`` and optionally ``attention_mask`` and
     ``token_type_ids``. Vectors of tokens are averaged; a model whose output has two dimensions is
     assumed to average them itself. Everything runs on one thread: a title takes a few milliseconds,
     and the sums come out the same everywhere.

@@ -38,9 +38,9 @@ class Asked:
     def __post_init__(self) -> None:
         _check(self, "id", "asker", "at_ms")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
-            raise InputError(f"tags is a list of names, not {self.tags!r}.")
+            raise InputError(f"tags must be a list of names, not {self.tags!r}.")
         if not isinstance(self.title, str) or not isinstance(self.body, str):
-            raise InputError(f"Title and body of question {self.id} are text.")
+            raise InputError(f"Title and body of question {self.id} must be text.")
         object.__setattr__(self, "tags", tuple(dict.fromkeys(self.tags)))
 
 
@@ -80,7 +80,7 @@ class Voted:
     def __post_init__(self) -> None:
         _check(self, "answer", "value", "at_ms")
         if self.value not in (1, -1):
-            raise InputError(f"A vote is 1 or -1, not {self.value!r}.")
+            raise InputError(f"A vote must be 1 or -1, not {self.value!r}.")
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ def _check(event: Event, *numbers: str) -> None:
     for name in numbers:
         value = getattr(event, name)
         if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**62:
-            raise InputError(f"{name} of {kind} is a number, not {value!r}.")
+            raise InputError(f"{name} of {kind} must be a number, not {value!r}.")
         unknown = isinstance(event, Answered) and name == "user"
         if value < 0 and not unknown and name not in _MAY_BE_NEGATIVE:
-            raise InputError(f"{name} of {kind} is an id from 0, not {value}.")
+            raise InputError(f"{name} of {kind} must be an id from 0, not {value}.")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, FloatArray, Int64Array
-from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
 from atpgraph_qa.timeline.records import Records, first_tags
@@ -138,12 +137,8 @@ class History:
     def word_weights(self) -> Float32Array:
         """See :meth:`.Corpus.weights`; kept for the week."""
         present, mean = self.records.questions.present, self.mean_length
-        return self.records.memo.get(
-            "weights of words",
-            self.week_ms,
-            lambda: self.corpus.weights(present, mean),
-            keep=1,
-        )
+        get = self.records.memo.get
+        return get("weights of words", self.week_ms, lambda: self.corpus.weights(present, mean), 1)
 
     @cached_property
     def counts(self) -> Counts:
@@ -191,11 +186,6 @@ class History:
         counted = np.bincount(answers[keep], values[keep], minlength=self.n_answers)
         return counted.astype(np.float64)
 
-    @property
-    def has_votes(self) -> bool:
-        """Whether the site has dated votes for answers."""
-        return len(self.records.votes) > 0
-
     def answers_to(self, positions: Int64Array) -> Int64Array:
         """Return the answers given so far to some questions, by date."""
         return self.records.base.by_question.find(positions.tolist(), self.answers.question)
@@ -225,9 +215,8 @@ class History:
 
     def per_user(self, weights: FloatArray) -> Float64Array:
         """Return for every user the sum of a weight over their answers."""
-        total = np.zeros(self.n_users)
-        sum_by_owner(self.answers.owner, weights.astype(np.float64, copy=False), total)
-        return total
+        owner, weight = self.answers.owner + 1, weights.astype(np.float64, copy=False)
+        return np.asarray(np.bincount(owner, weight, self.n_users + 1)[1:])  # the first is nobody
 
     @cached_property
     def tags(self) -> QuestionTags:
@@ -305,11 +294,3 @@ class Counts:
             best[question[fresh]] = fresh
             np.add.at(won, owner[fresh[owner[fresh] >= 0]], 1.0)
         return Counts(accepted, best, given, won, last, done)
-
-
-@kernel
-def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -> None:
-    """Add the weight of every answer to its owner's total; −1 owns nothing."""
-    for answer in range(len(owner)):
-        if owner[answer] >= 0:
-            total[owner[answer]] += weight[answer]

@@ -186,14 +186,20 @@ class _Batch:
             columns["answers"] = old.answers.appended(rows)
         index = old.tag_index
         if self.asked:
-            index = _with_names(index, (tag for event in self.asked for tag in event.tags))
             asked = [(event.title, event.body, event.tags) for event in self.asked]
+            named = [tag for _, _, tags in asked for tag in tags]
+            names, fresh = old.tags.names, [tag for tag in dict.fromkeys(named) if tag not in index]
+            if fresh:
+                names = [*names, *fresh]
+                index = index | {name: len(index) + place for place, name in enumerate(fresh)}
+            ends = len(old.tags.tags) + np.cumsum([len(tags) for _, _, tags in asked])
+            uses = extended(old.tags.tags, [index[tag] for tag in named])
             ids, n = [event.id for event in self.asked], len(asked)
             present = np.ones(n, dtype=np.bool_)
             titles, bodies = map(TextLines.of, (old.texts.titles, old.texts.bodies))
             columns |= {
                 "questions": old.questions.appended((ids, self.asked_ms, codes[:n], present)),
-                "tags": _tags(old.tags, index, [event.tags for event in self.asked]),
+                "tags": QuestionTags(names, extended(old.tags.indptr, ends), uses),
                 "texts": TextTable(
                     titles.grown(title for title, _, _ in asked), bodies.grown([""] * n)
                 ),
@@ -210,19 +216,3 @@ def _added(table: Any, rows: Sequence[tuple[int, ...]]) -> Any:
     columns = np.array(rows, dtype=np.int64).T
     at_end = not len(table) or columns[0][0] >= table.known_ms[-1]
     return table.appended(columns) if at_end else table.inserted(columns)
-
-
-def _with_names(index: dict[str, int], names: Iterable[str]) -> dict[str, int]:
-    """Return codes of names, new ones at the end; the same object if no name is new."""
-    new = [name for name in dict.fromkeys(names) if name not in index]
-    return {**index, **{name: len(index) + k for k, name in enumerate(new)}} if new else index
-
-
-def _tags(old: QuestionTags, index: dict[str, int], added: Sequence[Sequence[str]]) -> QuestionTags:
-    """Return the tags, including those of new questions."""
-    new = list(index)[len(old.names) :] if len(index) > len(old.names) else []
-    return QuestionTags(
-        [*old.names, *new] if new else old.names,
-        extended(old.indptr, len(old.tags) + np.cumsum([len(tags) for tags in added])),
-        extended(old.tags, [index[tag] for tags in added for tag in tags]),
-    )

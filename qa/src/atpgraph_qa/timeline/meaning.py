@@ -51,10 +51,6 @@ class Meaning:
         """Whether the axes are those of every site."""
         return shared_axes(self.model) is not None
 
-    def first(self, n_questions: int) -> Self:
-        """Return the vectors of the first questions."""
-        return replace(self, vectors=self.vectors[:n_questions])
-
     def grown(self, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
         """Return the vectors with those of some more questions, given as title, body and tags."""
         if len(questions) == 1:
@@ -77,22 +73,14 @@ class Meaning:
 
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
         """Return the cosine of a vector and those of the first questions."""
-        result = np.zeros(n_questions, dtype=np.float32)
-        dots(self.vectors[:n_questions], vector, np.float32(1.0 / UNIT**2), result)
-        return result
+        products = self.vectors[:n_questions] @ vector.astype(np.float32)  # whole numbers: exact
+        return np.asarray(products * np.float32(1.0 / UNIT**2))
 
 
 def _encoded(model: TextModel, texts: Sequence[str]) -> Int8Array:
     axes, vectors = shared_axes(model), model.encode(texts).astype(np.float16)
     turned = vectors.astype(np.float32) if axes is None else axes(vectors)
     return np.rint(turned * UNIT).astype(np.int8)
-
-
-@kernel
-def dots(vectors: Int8Array, vector: Int8Array, scale: np.float32, result: Float32Array) -> None:
-    """Write products of one vector and many."""
-    for row in range(len(vectors)):
-        result[row] = np.float32(dot(vectors, row, vector)) * scale
 
 
 @kernel

@@ -66,8 +66,5 @@ class Memo:
         with self._lock:
             self._kinds.clear()
 
-    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
-        return Memo, ()  # a copy in another process starts empty
-
     def __len__(self) -> int:
         return sum(len(kept) for kept in self._kinds.values())

@@ -55,7 +55,7 @@ class Question:
     def __post_init__(self) -> None:
         tags: object = self.tags
         if isinstance(tags, str):
-            raise InputError(f"tags is a list of names, not {tags!r}.")
+            raise InputError(f"tags must be a list of names, not {tags!r}.")
         object.__setattr__(self, "tags", tuple(self.tags))
         whole_number("The asker of a question", self.asker, least=NOBODY, most=2**63 - 1)
 
@@ -113,7 +113,7 @@ class Query:
         n = self.history.n_questions
         share = np.zeros(n, dtype=np.float32)
         for questions in self.tagged:
-            add_share(questions, np.float32(np.log1p(n / (1.0 + len(questions)))), share)
+            share[questions] += np.float32(np.log1p(n / (1.0 + len(questions))))
         return share
 
     @cached_property
@@ -189,23 +189,13 @@ def by_id(query: Query, codes: Int64Array) -> Int64Array:
     return codes if history.records.in_order else codes[np.argsort(history.users[codes])]
 
 
-def new_users(query: Query) -> Int64Array:
-    """Return ids of all who posted before and have at most three answers, but the asker."""
+def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
+    """Return ids of the people of a pool that does not depend on who answered."""
+    if pool != "new":
+        return active_users(query, active_days)
     history = query.history
     people = history.users[history.posted & (history.n_given <= FEW_ANSWERS)]
     return np.asarray(people[people != query.question.asker])
-
-
-def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
-    """Return ids of the people of a pool that does not depend on who answered."""
-    return new_users(query) if pool == "new" else active_users(query, active_days)
-
-
-@kernel
-def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> None:
-    """Add the value of a tag to the questions that have it."""
-    for question in questions:
-        share[question] += worth
 
 
 def largest(values: Float32Array, count: int, above: float = -np.inf) -> Int64Array:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Self, TypeVar, overload
+from typing import Annotated, Any, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph.util.archive import Field
 from atpgraph.util.arrays import AnyArray, BoolArray, Int64Array
-from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import Rows, find_ids
 
 A = TypeVar("A", bound=AnyArray)
@@ -55,7 +55,11 @@ def extended(column: A, more: Any) -> A:
 
 @dataclass(frozen=True, eq=False)
 class Table(Rows):
-    """Columns of equal length that grow in place."""
+    """Columns of equal length that grow in place.
+
+    The requirements on each column are checked when a model is read; their letters are the numbers
+    of users, questions, answers, acceptances (c) and votes.
+    """
 
     def appended(self, rows: Sequence[Any]) -> Self:
         """Return the table with more rows, given by column; see :func:`extended`."""
@@ -75,37 +79,43 @@ class Table(Rows):
 class QuestionTable(Table):
     """Questions by date."""
 
-    id: Int64Array
-    asked_ms: Int64Array
-    asker: Int64Array  # user code, −1 if unknown or hidden
-    present: BoolArray  # False for hidden ones: nobody may see what belongs to them
+    id: Annotated[Int64Array, Field("i", ("q",), unique=True)]
+    asked_ms: Annotated[Int64Array, Field("i", ("q",), ascending=True)]
+    asker: Annotated[
+        Int64Array, Field("i", ("q",), low=-1, high="u")
+    ]  # code, −1 if unknown or hidden
+    present: Annotated[BoolArray, Field("b", ("q",))]  # False for hidden ones
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable(Table):
     """Answers by the moment from which they can be seen."""
 
-    given_ms: Int64Array
-    question: Int64Array  # position in QuestionTable
-    owner: Int64Array  # user code, −1 if unknown or hidden
-    id: Int64Array  # on the site, −1 for an answer that stands for what a newcomer declares
+    given_ms: Annotated[Int64Array, Field("i", ("a",), ascending=True)]
+    question: Annotated[
+        Int64Array, Field("i", ("a",), low=0, high="q")
+    ]  # position in QuestionTable
+    owner: Annotated[
+        Int64Array, Field("i", ("a",), low=-1, high="u")
+    ]  # code, −1 if unknown or hidden
+    id: Annotated[Int64Array, Field("i", ("a",), low=-1)]  # −1: what a newcomer declares
 
 
 @dataclass(frozen=True, eq=False)
 class AcceptanceTable(Table):
     """Accepted answers (positions in :class:`AnswerTable`), at most one for each question."""
 
-    known_ms: Int64Array
-    answer: Int64Array
+    known_ms: Annotated[Int64Array, Field("i", ("c",), ascending=True)]
+    answer: Annotated[Int64Array, Field("i", ("c",), low=0, high="a", unique=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class VoteTable(Table):
     """Votes for answers (positions in :class:`AnswerTable`), +1 or −1 each."""
 
-    known_ms: Int64Array
-    answer: Int64Array
-    value: Int64Array
+    known_ms: Annotated[Int64Array, Field("i", ("v",), ascending=True)]
+    answer: Annotated[Int64Array, Field("i", ("v",), low=0, high="a")]
+    value: Annotated[Int64Array, Field("i", ("v",), low=-1, high=2)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +186,10 @@ class Grouped:
     @classmethod
     def of(cls, keys: Int64Array, n: int) -> Self:
         """Index a column of keys below `n`, skipping −1."""
-        indptr, positions = np.zeros(n + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int64)
-        group(keys, indptr, positions)
-        return cls(indptr, positions[: indptr[-1]], len(keys))
+        known = np.flatnonzero(keys >= 0)
+        indptr = np.zeros(n + 1, dtype=np.int64)
+        np.cumsum(np.bincount(keys[known], minlength=n), out=indptr[1:])
+        return cls(indptr, known[np.argsort(keys[known], kind="stable")], len(keys))
 
     def find(self, wanted: Sequence[int], keys: Int64Array) -> Int64Array:
         """Return where keys stand, ascending, in a column longer, or shorter, by its last part."""
@@ -192,21 +203,6 @@ class Grouped:
         if len(parts) > 1:
             found.sort()
         return found[: int(np.searchsorted(found, len(keys)))]
-
-
-@kernel
-def group(keys: Int64Array, indptr: Int64Array, positions: Int64Array) -> None:
-    """Sort positions by key, counting: two passes, whatever the number of keys."""
-    for place in range(len(keys)):
-        if keys[place] >= 0:
-            indptr[keys[place] + 1] += 1
-    for key in range(1, len(indptr)):
-        indptr[key] += indptr[key - 1]
-    free = indptr[:-1].copy()
-    for place in range(len(keys)):
-        if keys[place] >= 0:
-            positions[free[keys[place]]] = place
-            free[keys[place]] += 1
 
 
 class Ids:

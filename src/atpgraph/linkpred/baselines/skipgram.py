@@ -151,7 +151,7 @@ class APP(SkipGram):
 
 
 def noise_table(weights: Float64Array, size: int = 2**20) -> Int32Array:
-    """Return nodes repeated in proportion to their weights: a uniform draw is a weighted one.
+    """Return nodes repeated by weight, so that a uniform draw from them is a weighted draw.
 
     Every share is right to within one of the (at least) `size` places.
     """
