@@ -151,11 +151,7 @@ class Database:
             put_meta(connection, "epoch", self.epoch)
 
     def erase_deleted(self) -> None:
-        """Leave no copy of deleted rows in the files.
-
-        SQLite overwrites deleted rows in the database (``secure_delete``); this empties its log.
-        PostgreSQL rewrites the tables.
-        """
+        """Leave no copy of deleted rows in the log of SQLite, or the tables of PostgreSQL."""
         with _gone(), self.engine.connect() as connection:
             if self.is_sqlite:
                 with self._writing:

@@ -164,10 +164,7 @@ class Engine:
             self.asks = self._load_asks(connection)
 
     def _load_asks(self, connection: Connection) -> AskLog:
-        """Return the asks of the last weeks; those of shadow mode only while in it.
-
-        There, caps have to work as they would if people had been asked.
-        """
+        """Return the asks of the last weeks; those of shadow mode cap people only while in it."""
         t = tables.asks.c
         query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
         rows = connection.execute(query if self.shadow else query.where(~t.shadow))
@@ -287,10 +284,7 @@ class Engine:
         self, question: Question, *, top: int | None = None, keep: bool = False,
         skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
     ) -> Advice:  # fmt: skip
-        """Return the people to ask about a question now; nothing is stored.
-
-        With `keep`, also compute what reports need. `skip` were asked before.
-        """
+        """Return the people to ask now, with `keep` also what reports need; nothing is stored."""
         advisor = advisor or self.advisor
         rules, now, recorder = self.settings.policy, self.clock(), self._rules(policy, skip)
         if now >= advisor.history.last_ms:
@@ -340,13 +334,13 @@ class Engine:
         self.new_events.set()
         return numbers
 
-    def apply(self, limit: int = BATCH) -> int:
+    def apply(self) -> int:
         """Apply stored events; return how many there were."""
         self.limiter.idle.wait(_WAIT_S)  # callers first
         with self.lock:
             self.let_time_pass()
             with self.database.read() as connection:
-                rows = events.after(connection, self.seq, limit)
+                rows = events.after(connection, self.seq, BATCH)
                 newest = connection.execute(select(func.max(tables.events.c.seq))).scalar()
                 self.waiting = (newest or 0) - self.seq
             for part in _parts(rows):

@@ -117,10 +117,7 @@ def after(connection: Connection, seq: int, limit: int, until: int = 2**62) -> l
 
 
 def revive(connection: Connection, event: Event, now_ms: int) -> None:
-    """Append again the events that were refused because they came before this one.
-
-    Hooks come in any order: an answer before its question, an acceptance before its answer.
-    """
+    """Append again the events that were refused because they came before this one."""
     if isinstance(event, Asked):
         later = ("answered", "edited", "status")
         waits = db.events.c.kind.in_(later) & (db.events.c.question == event.id)

@@ -62,10 +62,7 @@ def forget_rows(
 def erase_texts(
     connection: Connection, asked: Collection[int], user: int = NOBODY
 ) -> dict[str, int]:
-    """Remove the texts of questions, and whatever quotes them or names a user.
-
-    Returns how many messages and suggestions changed.
-    """
+    """Remove texts of questions, and what quotes them or names a user; return how much changed."""
     about, quoted = set[int](), set(asked)
     for part in _chunks(asked):
         mine = db.suggestions.c.question.in_(part)
@@ -142,10 +139,7 @@ def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set
 
 
 def _mentions(connection: Connection, handle: str) -> int:
-    """Remove ``@handle`` from texts of others and their quotations; return how many rows changed.
-
-    The database searches for the first letters in any case; the rest is compared here.
-    """
+    """Remove ``@handle`` from texts of others and their quotations; return how many changed."""
     pattern, changed = mention(handle), 0
     prefix = "@" + re.split(r"[^\x20-\x7e]", handle)[0]
     for column in _columns(db.WORDS, db.JSON_WORDS):
@@ -202,10 +196,7 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
 
 
 def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> Advisor:
-    """Return an advisor without titles, words and vectors of the questions at some positions.
-
-    With a handle, also without ``@handle`` in all titles.
-    """
+    """Return an advisor without the texts of some questions, and without ``@handle`` in titles."""
     records = advisor.history.records.settled()
     titles, meaning = list(records.texts.titles), records.meaning
     if handle:

@@ -69,7 +69,8 @@ class Snapshots:
                 raise InputError(
                     f"{model} is not a trained model; make one with 'atp qa train SITE -o MODEL'."
                 ) from None
-        if kept and given in ("", known) and (self.folder / kept["name"]).is_dir():
+        is_new = given not in ("", known)
+        if kept and not is_new and (self.folder / kept["name"]).is_dir():
             advisor = Advisor.load(self.folder / kept["name"])
             name, self.written_seq = kept["model"], int(kept["seq"])
         elif model is not None:
@@ -81,10 +82,10 @@ class Snapshots:
         for user in gone:
             advisor = forget_in_history(advisor, user)
         engine.start_from(advisor, name, self.written_seq)
-        if given and given != known:
+        if is_new:
             with engine.database.write(acting=True) as connection:
                 put_meta(connection, "base_model", given)
-        if gone or (given and given != known):
+        if gone or is_new:
             self.write()
 
     def due(self) -> bool:

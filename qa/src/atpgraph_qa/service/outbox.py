@@ -98,10 +98,10 @@ def redeliver(connection: Connection, message: str, now_ms: int) -> bool:
     return row is not None
 
 
-def list_messages(connection: Connection, limit: int = 100) -> list[Row]:
+def list_messages(connection: Connection) -> list[Row]:
     """Return the newest messages with their last attempt, without their content."""
     wanted = [column for column in _messages.c if column.name != "payload"]
-    found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(limit))
+    found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(100))
     t = tables.deliveries.c
     for entry in found:
         tries = select(t.status, t.error, t.at_ms).where(t.message == entry["id"])

@@ -107,10 +107,7 @@ def _load(connection: Connection, since_ms: int, shadow: bool | None) -> Row:
 
 
 def tags_without_experts(history: History, now_ms: int, active_days: float) -> list[TagOut]:
-    """Return tags of recent questions with fewer than two experts.
-
-    An expert gave at least two answers under the tag, and any answer within `active_days`.
-    """
+    """Return tags of recent questions in which fewer than two active people gave two answers."""
     tags, answers, asked_ms = history.tags, history.answers, history.questions.asked_ms
     n, m = len(asked_ms), len(tags.names)
     if not n or not m:

@@ -272,7 +272,7 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
     """
 
     class LimitedProtocol(H11Protocol):
-        _deadline: asyncio.TimerHandle | None = None
+        _deadline: asyncio.TimerHandle
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -280,27 +280,21 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
             if len(self.connections) > limits.connections:
                 transport.abort()
 
+        def _expect_headers(self) -> None:
+            wait = limits.header_seconds
+            self._deadline = self.loop.call_later(wait, self.transport.abort)
+
         def data_received(self, data: bytes) -> None:
             before = self.cycle
-            if before is None or before.response_complete:  # the next request of this connection
-                self._expect_headers()
+            if before is not None and before.response_complete and self._deadline.cancelled():
+                self._expect_headers()  # of the next request of this connection
             super().data_received(data)
             if self.cycle is not before:
-                self._end_deadline()
+                self._deadline.cancel()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._end_deadline()
+            self._deadline.cancel()
             super().connection_lost(exc)
-
-        def _expect_headers(self) -> None:
-            if self._deadline is None:
-                wait = limits.header_seconds
-                self._deadline = self.loop.call_later(wait, self.transport.abort)
-
-        def _end_deadline(self) -> None:
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
 
     return LimitedProtocol
 

@@ -34,10 +34,7 @@ _GATHER_S = 0.2  # ten events applied together take about as long as one
 
 
 class Service:
-    """All parts of the service that run in one process.
-
-    The first start needs a trained model. `clock` returns the time in milliseconds.
-    """
+    """All parts of the service that run in one process; the first start needs a model."""
 
     def __init__(
         self, settings: Settings, model: Path | None = None, *, clock: Callable[[], int] = now_ms

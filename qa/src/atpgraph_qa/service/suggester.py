@@ -24,10 +24,7 @@ MODERATORS = ("slack",)  # adapters that inform moderators; the others ask peopl
 
 
 class Suggester:
-    """Makes suggestions and carries out the decisions of moderators.
-
-    Methods that need a ranking compute it before the transaction that stores it.
-    """
+    """Makes suggestions, which are ranked before they are stored, and carries out decisions."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.settings = engine, engine.settings
@@ -36,10 +33,7 @@ class Suggester:
         engine.prepare = self.prepare
 
     def prepare(self, event: Event, advisor: Advisor) -> Store | None:
-        """Return a function that stores the suggestion for an event, or None.
-
-        `advisor` is the one before the event, so that a question does not match itself.
-        """
+        """Return what stores the suggestion for an event, from the advisor before the event."""
         oldest = self.engine.clock() - self.rules.stale_hours * HOUR_MS
         if isinstance(event, Asked) and event.at_ms > oldest:
             advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
@@ -171,10 +165,7 @@ class Suggester:
         return self.engine.forgotten_people.digest(f"opt-out {person}")[:32]
 
     def escalate(self) -> None:
-        """Suggest more people for questions that nobody answered in time.
-
-        They come from a wider group, and were not asked before.
-        """
+        """Suggest more people, of a wider group, for questions that nobody answered in time."""
         t, policy = tables.suggestions.c, self.rules.policy()
         if policy.groups and (wider := self.rules.escalate_groups):
             policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))

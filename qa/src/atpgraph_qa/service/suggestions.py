@@ -60,10 +60,7 @@ def list_suggestions(
     connection: Connection, limit: int, cursor: str = "", *, state: Sequence[str] = (),
     person: int | None = None, latest: bool = False, since_ms: int = 0, **equal: Any,
 ) -> tuple[list[Row], str]:  # fmt: skip
-    """Return a page of suggestions, newest first, and the cursor of the next page.
-
-    With `latest`, only the last one of each question; `equal` filters by column values.
-    """
+    """Return suggestions, newest first, and a cursor; `latest` takes one of each question."""
     t = db.suggestions.c
     query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)
     if cursor:
@@ -112,10 +109,7 @@ def resolve(connection: Connection, question: int, person: int | None, now_ms: i
 
 
 def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
-    """Count the ranked people of a question by confidence, and the one who answered.
-
-    When an answer by somebody else is accepted later, only who was right changes.
-    """
+    """Count the ranked people of a question by confidence, and the one who answered, once."""
     first, before = row["resolved_ms"] is None, row["outcome"]
     counts = [[0, 0.0, 0] for _ in BINS[1:]]
     for entry in row["ranking"]:

@@ -176,12 +176,17 @@ def plain_text(html: str) -> str:
     return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]+>", "", lines))).strip()
 
 
+def plain_slack(text: str) -> str:
+    """Return text that Slack shows as it is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 _MESSAGES = Environment(
     loader=PackageLoader("atpgraph_qa.service"), trim_blocks=True, lstrip_blocks=True
 )
-_MESSAGES.filters["markdown"] = plain_markdown
+_MESSAGES.filters |= {"markdown": plain_markdown, "slack": plain_slack}
 
 
 def message_text(template: str, **values: object) -> str:
-    """Return a message, as Markdown."""
-    return _MESSAGES.get_template(template).render(values)
+    """Return a message."""
+    return _MESSAGES.get_template(template).render(values).strip()
