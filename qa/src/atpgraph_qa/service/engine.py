@@ -374,16 +374,16 @@ class Engine:
             place = advisor.history.records.question_at(first.question)
             if place < 0:
                 return advisor, None, {rows[0].seq: "its question is not known"}
-            if isinstance(first, StatusChanged) and first.state == "deleted":
-                change: Change = partial(erase_questions, places=np.array([place]))
-                return change(advisor), change, {}
-            return advisor, None, {}
+            if not isinstance(first, StatusChanged) or first.state != "deleted":
+                return advisor, None, {}
+            erase = partial(erase_questions, places=np.array([place]))
+            return erase(advisor), erase, {}
         dated = _in_order([row.event for row in rows], _last_post(advisor))
-        change = partial(Advisor.observe, events=dated)  # type: ignore[arg-type]
-        after = change(advisor)
+        observe = partial(Advisor.observe, events=dated)  # type: ignore[arg-type]
+        after = observe(advisor)
         why = {id(event): text for event, text in after.ignored}
         pairs = zip(rows, dated, strict=True)
-        return after, change, {row.seq: why[id(e)] for row, e in pairs if id(e) in why}
+        return after, observe, {row.seq: why[id(e)] for row, e in pairs if id(e) in why}
 
     def recalibrate(self) -> None:
         """Correct the stated confidence by the outcomes of the last days."""

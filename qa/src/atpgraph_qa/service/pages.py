@@ -357,9 +357,7 @@ def settings_page(visit: Admin) -> Response:
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {
-        "settings": service.settings.shown(), "scopes": SCOPES,
-        "help": {f"{part}.{name}": about.description
-                 for part, name, about, _ in service.settings.items()},
+        "settings": service.settings.items(), "scopes": SCOPES,
         "tokens": routes.list_tokens(service), "off": sent.switched_off,
         "messages": sent.items[:30], "models": found.trained[:5], "learning": found.learning,
         "audit": routes.get_audit(service, 50),

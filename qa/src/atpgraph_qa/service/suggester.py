@@ -35,13 +35,12 @@ class Suggester:
     def prepare(self, event: Event, advisor: Advisor) -> Store | None:
         """Return what stores the suggestion for an event, from the advisor before the event."""
         oldest = self.engine.clock() - self.rules.stale_hours * HOUR_MS
-        if isinstance(event, Asked) and event.at_ms > oldest:
-            advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
-            return lambda connection: self._record(connection, event.id, advice, 0)
-        if isinstance(event, Edited) or (
-            isinstance(event, StatusChanged) and event.state == "open"
-        ):
-            return self._renewal(event, advisor)
+        match event:
+            case Asked() if event.at_ms > oldest:
+                advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
+                return lambda connection: self._record(connection, event.id, advice, 0)
+            case Edited() | StatusChanged(state="open"):
+                return self._renewal(event, advisor)
         return None
 
     def _renewal(self, event: Edited | StatusChanged, advisor: Advisor) -> Store | None:
@@ -52,12 +51,11 @@ class Suggester:
         if question is None or not made or question["answered_ms"] is not None:
             return None
         last, why = made[-1], "Renewed: the question was opened again."
-        renews = last["state"] == "withdrawn"
         if isinstance(event, Edited):
-            changes, fresh = event.changes(), last["sent_ms"] is None
-            renews = bool(changes) and fresh and last["state"] == "proposed"
-            question, why = question | changes, "Renewed: the question was edited."
-        if not renews:
+            question, why = question | event.changes(), "Renewed: the question was edited."
+            if not event.changes() or last["sent_ms"] is not None or last["state"] != "proposed":
+                return None
+        elif last["state"] != "withdrawn":
             return None
         skip = {person["user"] for row in made[:-1] for person in row["people"]}
         advice = self.engine.route(_question(question), keep=True, skip=skip, advisor=advisor)
