@@ -143,32 +143,32 @@ def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
 
 def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    with contextlib.ExitStack() as stack:
-        database = stack.enter_context(contextlib.closing(Database.of(settings)))
+    with contextlib.closing(Database.of(settings)) as database:
         database.migrate()
-        temporary = stack.enter_context(atomic_path(file))
-        archive = zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False)
-        stack.enter_context(archive)
-        connection = stack.enter_context(database.read())
-        if not database.is_sqlite:
-            connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-        for table in METADATA.sorted_tables:
-            if table.name not in _LEFT_OUT:
-                counts[table.name] = 0
-                with archive.open(f"tables/{table.name}.jsonl", "w") as lines:
-                    for row in connection.execute(select(table)):
-                        lines.write(json.dumps(dict(row._mapping)).encode() + b"\n")
-                        counts[table.name] += 1
-        kept = json.loads(get_meta(connection, "snapshot", "{}"))
-        if kept:
-            folder = Path(settings.store.folder) / "snapshots" / kept["name"]
-            try:
-                for path in sorted(folder.iterdir()):
-                    archive.write(path, f"snapshot/{path.name}")
-            except FileNotFoundError:
-                raise _SnapshotGoneError from None
-        head = {"format": FORMAT, "version": migrations()[-1][0], "rows": counts}
-        archive.writestr("backup.json", json.dumps(head))
+        with (
+            atomic_path(file) as temporary,
+            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as made,
+            database.read() as connection,
+        ):
+            if not database.is_sqlite:
+                connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            for table in METADATA.sorted_tables:
+                if table.name not in _LEFT_OUT:
+                    counts[table.name] = 0
+                    with made.open(f"tables/{table.name}.jsonl", "w") as lines:
+                        for row in connection.execute(select(table)):
+                            lines.write(json.dumps(dict(row._mapping)).encode() + b"\n")
+                            counts[table.name] += 1
+            kept = json.loads(get_meta(connection, "snapshot", "{}"))
+            if kept:
+                folder = Path(settings.store.folder) / "snapshots" / kept["name"]
+                try:
+                    for path in sorted(folder.iterdir()):
+                        made.write(path, f"snapshot/{path.name}")
+                except FileNotFoundError:
+                    raise _SnapshotGoneError from None
+            head = {"format": FORMAT, "version": migrations()[-1][0], "rows": counts}
+            made.writestr("backup.json", json.dumps(head))
     make_private(Path(file))
     return counts
 

@@ -18,8 +18,6 @@ from atpgraph_qa.timeline.events import Answered
 OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
 # Edges of the bins of confidence, for its calibration.
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
-_ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body", "origin",
-          "closed_ms")  # fmt: skip
 
 
 def add_suggestion(connection: Connection, **values: Any) -> int | None:
@@ -135,12 +133,13 @@ def outcomes(
 ) -> tuple[Float64Array, BoolArray]:
     """Return the stated confidence of people suggested on some days, and whether each answered."""
     t = db.calibration.c
-    query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
-    rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
-    nothing = np.zeros(0)
-    stated = [np.full(row.people, row.stated / row.people) for row in rows]
-    happened = [np.arange(row.people) < row.observed for row in rows]
-    return np.concatenate([nothing, *stated]), np.concatenate([nothing.astype(bool), *happened])
+    days = (t.day >= first_day) & (t.day < end_day) & (t.people > 0)
+    query = select(t.people, t.stated, t.observed).where(days).order_by(t.day, t.shadow, t.bin)
+    rows = np.array(connection.execute(query).all(), dtype=float).reshape(-1, 3)
+    people, right = rows[:, 0].astype(int), rows[:, 2].astype(int)
+    each = np.stack([right, people - right], axis=1).ravel()
+    happened = np.repeat(np.tile([True, False], len(rows)), each)
+    return np.repeat(rows[:, 1] / rows[:, 0], people), happened
 
 
 def fill_reports(connection: Connection) -> None:
@@ -169,7 +168,7 @@ def add_answer(connection: Connection, answer: Answered, person: int | None) -> 
 
 
 def _joined() -> Any:
-    wanted = [db.questions.c[name] for name in _ABOUT]
+    wanted = [column for column in db.questions.c if column.name != "id"]
     about = db.questions.c.id == db.suggestions.c.question
     return select(db.suggestions, *wanted).join(db.questions, about, isouter=True)
 
