@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -508,13 +509,9 @@ def _parts(rows: Sequence[Arrival], *, together: bool = False) -> list[list[Arri
     Changes of a question are applied alone. So are questions unless `together`, because each is
     routed by what was known before.
     """
+    kinds = TopicChange if together else TopicChange | Asked
     parts: list[list[Arrival]] = []
-    alone_before = True
-    for row in rows:
-        alone = isinstance(row.event, TopicChange if together else TopicChange | Asked)
-        if alone or alone_before:
-            parts.append([row])
-        else:
-            parts[-1].append(row)
-        alone_before = alone
+    for alone, group in groupby(rows, lambda row: isinstance(row.event, kinds)):
+        run = list(group)
+        parts += [[row] for row in run] if alone else [run]
     return parts

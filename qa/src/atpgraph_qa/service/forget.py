@@ -79,29 +79,20 @@ def erase_texts(
             row |= {"payload": {**row["payload"], "title": "", "body": ""}, "origin": {}}
         db.change_each(connection, db.events, rows, "payload", "origin")
     return {
-        "messages": _messages_about(connection, user, quoted, about),
+        "messages": _empty_messages(connection, user, about),
         "suggestions": _erase_lists(connection, user, quoted, about),
     }
 
 
-def _messages_about(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
-    """Empty and cancel the messages that name a user or quote a question; return how many."""
-    t = db.outbox.c
+def _empty_messages(connection: Connection, user: int, about: set[int]) -> int:
+    """Empty and cancel the messages that name a user, or belong to suggestions; return how many."""
+    t, text = db.outbox.c, type_coerce(db.outbox.c.payload, Text)
     empty = {"payload": {}, "state": case((t.state == "waiting", "cancelled"), else_=t.state)}
-    named = type_coerce(t.payload, Text).contains(f'"user": {user},')
-    changed = db.change(connection, db.outbox, named, **empty)
+    changed = db.change(connection, db.outbox, text.contains(f'"user": {user},'), **empty)
     for part in _chunks(about):
-        rows = connection.execute(select(t.id, t.payload).where(t.suggestion.in_(part)))
-        quoting = [number for number, payload in rows if _quotes(payload.get("data", {}), quoted)]
-        changed += db.change(connection, db.outbox, t.id.in_(quoting), **empty)
+        theirs = t.suggestion.in_(part) & (text != "{}")
+        changed += db.change(connection, db.outbox, theirs, **empty)
     return changed
-
-
-def _quotes(data: db.Row, quoted: set[int]) -> bool:
-    """Return whether a message is about one of some questions, or quotes one."""
-    reasons = (reason for person in data.get("people", ()) for reason in person["reasons"])
-    about = data.get("question", {}).get("id") in quoted
-    return about or any(quoted.intersection(reason.get("questions", ())) for reason in reasons)
 
 
 def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
