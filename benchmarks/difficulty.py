@@ -65,7 +65,7 @@ class PartialOrder:
 def more_signals(site: Site) -> dict[str, Float64Array]:
     """What titles and askers say of every question, as of the moment it was asked."""
     records = Records.of(site, "static")
-    titles = records.texts.titles
+    titles = records.titles
     counts = records.corpus.rows
     rarity = np.log1p(counts.shape[0] / (1.0 + np.bincount(counts.indices, minlength=1)))
     words = np.maximum(np.diff(counts.indptr), 1)

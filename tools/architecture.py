@@ -137,7 +137,7 @@ QA_PARTS: tuple[tuple[Part, ...], ...] = tuple(
         ),
         (("expertise", "ATP on the competition graph"),),
         (("difficulty", "which of two questions is harder"),),
-        (("timeline", "what was known at a moment: prefixes of tables that only grow"),),
+        (("timeline", "the site at any past moment: prefixes of tables that only grow"),),
         (("ranking", "features of people, the ranker and its training"),),
         (("baselines", "other ways of ranking, trivial ones and those of the paper"),),
         (("advisor", "suggestions with reasons, policies, newcomers, model folders"),),

@@ -191,7 +191,7 @@ def edge_checksum(graph: DiGraph) -> str:
 
 @functools.cache
 def python_imports() -> DiGraph:
-    """Return which module of the installed Python's standard library imports which.
+    """Return the import graph of the installed Python's standard library.
 
     An edge leads from the importing to the imported module. Imports inside functions count, so
     there are cycles: that is how the library avoids importing in a circle. Tests, IDLE and

@@ -144,7 +144,7 @@ def test_only_plain_digits_are_a_number(folder: Path, name: str) -> None:
 def test_weights_get_one_note(folder: Path) -> None:
     (folder / "w.txt").write_text("a b 2\nb c 3\n")
     told = atp("embed", folder / "w.txt", "-o", folder / "w.npz", "--dim", 2)
-    assert told.stderr.count("atp: Edge weights are not used") == 1
+    assert told.stderr.count("atp: The embedding ignores edge weights") == 1
     assert "weights" not in atp("embed", folder / "w.txt", "-o", folder / "w.npz", "-q").stderr
     assert not logging.getLogger("atpgraph").handlers
 

@@ -50,7 +50,7 @@ def test_newcomers_change_nothing_for_the_others(latest: History, router: Router
     silent = int(latest.users[int(np.flatnonzero(latest.n_given == 0)[0])])
     arriving = [Newcomer(silent), Newcomer(1), Newcomer(77_777, text="nonsense qqq")]
     after = welcome(latest, arriving)
-    question = Question(latest.records.texts.titles[3], asker=5)
+    question = Question(latest.records.titles[3], asker=5)
     first = router.score(Query.now(latest, question), latest.users)
     second = router.score(Query.now(after, question), latest.users)
     np.testing.assert_allclose(first, second, atol=1e-9)
@@ -68,7 +68,7 @@ def test_newcomers_of_an_earlier_moment(latest: History, router: Router) -> None
     assert (history.n_questions, history.n_answers) == (300, then.n_answers + 3)
     assert len(history.records.questions) == 300
     np.testing.assert_array_equal(np.delete(history.n_won, history.codes([10_000])), then.n_won)
-    query = Query.now(history, Question(latest.records.texts.titles[5], "", (names[0],)))
+    query = Query.now(history, Question(latest.records.titles[5], "", (names[0],)))
     assert 10_000 in {person.user for person in suggest(Ranker(router), query, top=1000).people}
     assert len(evidence(latest, newcomer)) == 3
 

@@ -21,7 +21,6 @@ from atpgraph_qa.timeline.tables import (
     AcceptanceTable,
     AnswerTable,
     QuestionTable,
-    TextTable,
     VoteTable,
 )
 
@@ -41,7 +40,7 @@ def people_who_answered(n: int) -> History:
             acceptances=AcceptanceTable(nothing, nothing),
             votes=VoteTable(nothing, nothing, nothing),
             tags=QuestionTags([], np.zeros(2, dtype=np.int64), nothing),
-            texts=TextTable([""], [""]),
+            titles=[""],
             corpus=Corpus.of([""], [""], [[]]),
         )
     )

@@ -34,7 +34,7 @@ def readers(advisor: Advisor) -> Iterator[Readers]:
 
 
 def questions(advisor: Advisor) -> list[Question]:
-    titles = advisor.history.records.texts.titles
+    titles = advisor.history.records.titles
     return [Question(titles[place], asker=place % 50) for place in (3, 40, 77)]
 
 

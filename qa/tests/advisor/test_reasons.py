@@ -29,7 +29,7 @@ def test_every_count_in_a_reason_is_true(
     """Recounted from the tables of the site, post by post."""
     records = latest.records
     names = tuple(records.tags.names[tag] for tag in tags)
-    query = Query.now(latest, Question(records.texts.titles[like], "", names, asker))
+    query = Query.now(latest, Question(records.titles[like], "", names, asker))
     kinds = set()
     for person in suggest(Ranker(router), query, top=3).people:
         mine = [

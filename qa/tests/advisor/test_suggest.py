@@ -48,7 +48,7 @@ def test_asker_with_one_question(latest: History, router: Router) -> None:
     asker = latest.questions.asker
     asked = np.bincount(asker[asker >= 0], minlength=latest.n_users)
     once = int(latest.users[np.flatnonzero(asked == 1)[0]])
-    question = Question(latest.records.texts.titles[0], asker=once)
+    question = Question(latest.records.titles[0], asker=once)
     found = suggest(Ranker(router), Query.now(latest, question), top=400)
     assert once not in {person.user for person in found.people}
     assert len(found.people) == found.candidates

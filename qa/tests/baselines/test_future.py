@@ -156,7 +156,7 @@ def test_what_is_kept_does_not_carry_the_future_back(
 def test_newcomers_do_not_see_the_future(records: Records, other: Records, moment: Moment) -> None:
     asked = History(records, moment.asked_ms)
     newcomers = [
-        Newcomer(80_000, tags=(records.tags.names[0],), text=records.texts.titles[7]),
+        Newcomer(80_000, tags=(records.tags.names[0],), text=records.titles[7]),
         Newcomer(80_001, answered=(int(asked.questions.id[5]),)),
     ]
     people = np.append(moment.people, [80_000, 80_001])

@@ -15,7 +15,7 @@ from qa.tests.conftest import SMALL
 
 def test_json_there_and_back(latest: History, router: Router) -> None:
     again = Router.from_json(json.loads(json.dumps(router.to_json())))
-    query = Query.now(latest, Question(latest.records.texts.titles[3], asker=5))
+    query = Query.now(latest, Question(latest.records.titles[3], asker=5))
     scores = router.score(query, latest.users)
     np.testing.assert_array_equal(again.score(query, latest.users), scores)
     assert again.confidence(scores).sum() == pytest.approx(router.calibration_.reach)
@@ -27,7 +27,7 @@ def test_json_there_and_back(latest: History, router: Router) -> None:
 
 
 def test_people_nobody_knows_get_one_score(latest: History, router: Router) -> None:
-    query = Query.now(latest, Question(latest.records.texts.titles[3]))
+    query = Query.now(latest, Question(latest.records.titles[3]))
     scores = router.score(query, np.array([10**9, 2 * 10**9]))
     assert scores[0] == scores[1]
 

@@ -99,7 +99,7 @@ def test_titles_that_came_with_the_model_are_forgotten(make_front: Make) -> None
     for number in range(90_001, 90_006):
         front.ask(number)
     rows = everything(front.service.database)
-    titles = records.texts.titles
+    titles = records.titles
     quoted = next(
         q for q in range(len(titles)) if f"#{records.questions.id[q]} " in rows and titles[q]
     )

@@ -176,7 +176,7 @@ def test_a_closed_question_ends_its_suggestion(make_front: Make, state: str) -> 
         assert len(front.suggestions()) == 1
         assert decide(front, found["id"], "accepted", 409)
         text = everything(front.service.database)
-        titles = front.service.engine.advisor.history.records.texts.titles
+        titles = front.service.engine.advisor.history.records.titles
         for word in ("Xylocarp", "unheard words"):
             assert (word in text) == (state == "closed")
         assert any("Xylocarp" in title for title in titles) == (state == "closed")

@@ -320,7 +320,7 @@ def test_a_forgotten_person_leaves_no_trace(
     assert advisor.history.codes([user])[0] < 0
     records = advisor.history.records
     theirs = records.question_at(90_001)
-    assert records.texts.titles[theirs] == ""
+    assert records.titles[theirs] == ""
     assert records.meaning is None or not records.meaning.vectors[theirs].any()
     assert front.call("GET", f"/v1/people/{user}").status_code == 404
 

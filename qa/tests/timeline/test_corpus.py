@@ -80,7 +80,7 @@ def test_words_are_numbered_by_first_use(records: Records) -> None:
     for n in (1, 50, 300):
         used = set()
         for q in range(n):
-            text = records.texts.titles[q], records.texts.bodies[q], records.tags.of(q)
+            text = records.titles[q], records.bodies[q], records.tags.of(q)
             used |= set(words(*text))
         assert used == {
             word for word, code in corpus.vocabulary.items() if code < corpus.n_words(n)

@@ -36,7 +36,6 @@ from atpgraph_qa.timeline.tables import (
     AcceptanceTable,
     AnswerTable,
     QuestionTable,
-    TextTable,
     VoteTable,
 )
 from atpgraph_qa.timeline.visibility import ACCEPTED, UP
@@ -408,7 +407,7 @@ def empty() -> History:
             AcceptanceTable(none, none),
             VoteTable(none, none, none),
             QuestionTags([], np.zeros(1, dtype=np.int64), none),
-            TextTable([], []),
+            [],
             Corpus.of([], [], []),
         ),
         0,
@@ -457,7 +456,5 @@ def test_any_stream_leaves_a_consistent_history(empty: History, stream: list[Eve
 def words_of(history: History) -> list[str]:
     """The words of all titles and tags, counted anew."""
     records = history.records
-    parts = [
-        words(title, "", records.tags.of(place)) for place, title in enumerate(records.texts.titles)
-    ]
+    parts = [words(title, "", records.tags.of(place)) for place, title in enumerate(records.titles)]
     return sorted({word for part in parts for word in part})

@@ -23,7 +23,7 @@ def test_asked_again_it_sees_what_was_known(records: Records) -> None:
     for position in (5, 250, 599):
         query = Query.again(records, position)
         assert query.history.n_questions <= position
-        assert query.question.title == records.texts.titles[position]
+        assert query.question.title == records.titles[position]
         assert list(query.question.tags) == records.tags.of(position)
         assert query.question.id == records.questions.id[position]
         assert query.asker == records.questions.asker[position]

@@ -47,7 +47,7 @@ def test_until_is_what_was_known_then(records: Records, share: float) -> None:
     assert (whole.n_questions, whole.n_answers) == (then.n_questions, then.n_answers)
     for name in ("best_answer", "is_accepted", "answer_votes", "n_given", "n_won"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(then, name))
-    terms = whole.corpus.query(records.texts.titles[0], records.texts.bodies[0], ())
+    terms = whole.corpus.query(records.titles[0], records.bodies[0], ())
     present = whole.questions.present
     np.testing.assert_allclose(
         whole.corpus.bm25(terms, present), then.corpus.bm25(terms, then.questions.present)

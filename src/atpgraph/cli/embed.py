@@ -68,9 +68,9 @@ def embed(
     model = atpgraph.ATP(
         dim, purpose=purpose, kernel=kernel, method=method, n_jobs=threads, random_state=seed,
         zero_weight=value("--zero-weight", zero_weight, _penalty, "numbers from 0 to 1, or auto"),
+        regularization="auto" if regularization is None else regularization,
+        max_iter="auto" if max_iter is None else max_iter,
     )  # fmt: skip
-    chosen = {"regularization": regularization, "max_iter": max_iter}
-    model.set_params(**{name: value for name, value in chosen.items() if value is not None})
     checked(model.get_params())
     if method != "auto":
         METHODS[method]

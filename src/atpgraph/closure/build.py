@@ -187,7 +187,7 @@ def _build(view: Positions, guessed: Int32Array, threads: int) -> ClosureForest:
 def _largest_successors(view: Positions, sizes: Int64Array) -> Int32Array:
     """Return the successor of every node that has the largest closure, −1 if it has none.
 
-    Of equals the one farthest from the sinks: with estimated sizes it is the safer one.
+    Ties go to the one farthest from the sinks: with estimated sizes it is the safer choice.
     """
     dag, parent = view.dag, np.full(view.n, -1, dtype=np.int32)
     inner = dag.out_degree > 0

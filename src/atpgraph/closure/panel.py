@@ -82,11 +82,11 @@ class Positions:
 class Panel:
     """Which nodes of an acyclic graph reach each node of a panel.
 
-    Of the reversed graph it tells who is reached. Each sweep, a task of the workers, takes 512
-    columns, which must differ. The bits of an earlier panel can be overwritten (`room`), if they
-    are as many: new memory costs more than a sweep. `slot` is the place in `columns` of every node,
-    −1 if it has none. Bit c % 64 of ``bits[c // 512, position, c % 512 // 64]`` says whether a
-    position reaches column c, or is it.
+    For the nodes that the panel reaches, pass the reversed graph. Each sweep, a task of the
+    workers, takes 512 columns, which must differ. The bits of an earlier panel can be overwritten
+    (`room`), if they are as many: new memory costs more than a sweep. `slot` is the place in
+    `columns` of every node, −1 if it has none. Bit c % 64 of
+    ``bits[c // 512, position, c % 512 // 64]`` says whether a position reaches column c, or is it.
 
     Examples
     --------

@@ -343,8 +343,8 @@ def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
 class Method:
     """A way to break cycles.
 
-    `weighted`: it takes costs of edges into account. `as_published`: edges that could stay are not
-    restored when it is requested by name.
+    A `weighted` method minimizes the cost of the removed edges instead of their number. An
+    `as_published` one restores no edges that could stay when it is requested by name.
     """
 
     name: str

@@ -130,7 +130,7 @@ def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> 
 def pagerank(
     graph: Any, *, damping: float = 0.85, tol: float = 1e-10, max_iter: int = 1000
 ) -> Float64Array:
-    """PageRank of the nodes, by power iteration; it sums to 1.
+    """Return the PageRank of the nodes, which sums to 1, by power iteration.
 
     Parameters
     ----------

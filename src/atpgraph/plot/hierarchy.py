@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_NODES, MAX_EDGES = 100, 300
 _HEIGHT, _LETTER, _LONGEST = 0.27, 0.083, 16  # inches, and letters of a label
+_KEPT: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": "solid", "zorder": 1}
+_REMOVED: dict[str, Any] = {"color": RED, "linewidth": 1.3, "linestyle": (0, (4, 2)), "zorder": 2}
 
 
 def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
@@ -75,7 +77,7 @@ def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomStat
     legend = [Line2D([], [], color=QUIET, label=counted(graph.n_edges - len(removed), "edge"))]
     if len(removed):
         label = f"{len(removed):,} removed to break cycles"
-        legend.append(Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=label))
+        legend.append(Line2D([], [], color=RED, linestyle=_REMOVED["linestyle"], label=label))
     figure.legend(
         handles=legend, loc="outside lower left", ncols=2, frameon=False, fontsize=9, labelcolor=INK
     )
@@ -115,17 +117,10 @@ def _node(axes: Axes, node: int, name: str, x: float, y: float, width: float) ->
 def _arrow(path: Path, removed: bool, name: str) -> FancyArrowPatch:
     from matplotlib.patches import FancyArrowPatch
 
-    look: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": "solid", "zorder": 1}
-    if removed:
-        look = {
-            "color": RED,
-            "linewidth": 1.3,
-            "linestyle": (0, (4, 2)),
-            "zorder": 2,
-        }
     arrow = FancyArrowPatch(
         path=path, arrowstyle="-|>,head_length=4,head_width=1.8",
-        shrinkA=0, shrinkB=0, capstyle="butt", joinstyle="miter", **look,
+        shrinkA=0, shrinkB=0, capstyle="butt", joinstyle="miter",
+        **(_REMOVED if removed else _KEPT),
     )  # fmt: skip
     arrow.set_gid(name)
     return arrow

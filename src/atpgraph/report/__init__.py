@@ -79,19 +79,15 @@ def page_of_tables(items: Iterable[str | RichTable], command: str) -> str:
             parts.append(f"<p>{escape(item)}</p>")
             continue
         sides = ["text" if column.justify == "left" else "number" for column in item.columns]
-        heads = [f'<th class="{side}" scope="col">' for side in sides]
-        heads = [h + escape(str(c.header)) for h, c in zip(heads, item.columns, strict=True)]
-        rows = zip(*(column.cells for column in item.columns), strict=True)
-        parts.append(f"<h3>{escape(str(item.title or ''))}</h3>")
-        parts.append(
-            table(
-                heads,
-                [
-                    [f'<td class="{s}">{escape(str(c))}' for s, c in zip(sides, row, strict=True)]
-                    for row in rows
-                ],
-            )
-        )
+        heads = [
+            f'<th class="{side}" scope="col">{escape(str(column.header))}'
+            for side, column in zip(sides, item.columns, strict=True)
+        ]
+        rows = [
+            [f'<td class="{s}">{escape(str(cell))}' for s, cell in zip(sides, row, strict=True)]
+            for row in zip(*(column.cells for column in item.columns), strict=True)
+        ]
+        parts.append(f"<h3>{escape(str(item.title or ''))}</h3>{table(heads, rows)}")
     return page(command.partition(" -")[0], "", [Section("Result", "".join(parts))], command)
 
 

@@ -79,7 +79,7 @@ def peak_memory() -> Iterator[PeakMemory]:
 
     Native memory counts too (BLAS, compiled kernels). On Linux the kernel's high-water mark is
     reset first. Elsewhere the figure is the growth of the mark of the whole process: 0 if an
-    earlier step rose higher. Where the system tells nothing, ``bytes`` stays None.
+    earlier step rose higher. If the system reports neither, ``bytes`` stays None.
 
     Examples
     --------

@@ -64,7 +64,6 @@ from atpgraph_qa.timeline.tables import (
     QuestionTable,
     Table,
     TextLines,
-    TextTable,
     VoteTable,
 )
 
@@ -328,7 +327,7 @@ def _arrays(records: Records) -> dict[str, AnyArray]:
     arrays |= {"words_indptr": counts.indptr, "words_indices": counts.indices}
     arrays["words_data"] = counts.data.astype(np.float32)  # counts: half the file
     words = sorted(vocabulary, key=vocabulary.__getitem__)
-    texts = {"titles": list(records.texts.titles), "tags": records.tags.names, "words": words}
+    texts = {"titles": list(records.titles), "tags": records.tags.names, "words": words}
     return arrays | {name: as_bytes(_json_lines(lines)) for name, lines in texts.items()}
 
 
@@ -362,7 +361,7 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
         users=column("users"),
         **tables,
         tags=QuestionTags(tags, column("tags_indptr"), column("tags_tags")),
-        texts=TextTable(TextLines.of(titles), TextLines.of([""] * n)),
+        titles=TextLines.of(titles),
         corpus=Corpus({word: code for code, word in enumerate(words)}, counts),
     )
 

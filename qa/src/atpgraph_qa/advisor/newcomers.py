@@ -93,8 +93,25 @@ def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
 
 
 def evidence(history: History, newcomer: Newcomer) -> Int64Array:
-    """Return the questions that represent a newcomer's knowledge; none if nothing matches."""
-    return _answered(history, newcomer) if newcomer.answered else _near(history, newcomer)
+    """Return the questions that represent a newcomer's knowledge; none if nothing matches.
+
+    Those they answered, else the resolved ones nearest to what they declare, the latest of equals.
+    """
+    if newcomer.answered:
+        wanted = np.array(sorted({*newcomer.answered, *newcomer.accepted}), dtype=np.int64)
+        ids = history.questions.id
+        missing = wanted[~np.isin(wanted, ids)]
+        if len(missing):
+            raise InputError(
+                f"User {newcomer.user} is said to have answered question {missing[0]}, which the "
+                "site does not have."
+            )
+        return np.flatnonzero(np.isin(ids, wanted))
+    terms = history.corpus.query(newcomer.text, "", newcomer.tags)
+    match = history.corpus.bm25(terms, history.questions.present)
+    match = np.where(history.best_answer >= 0, match, 0.0)
+    order = np.lexsort((-np.arange(len(match)), -match))[:NEAR]
+    return np.sort(order[match[order] > 0])
 
 
 def _check(history: History, people: Sequence[Newcomer]) -> None:
@@ -105,28 +122,6 @@ def _check(history: History, people: Sequence[Newcomer]) -> None:
         given = int(history.n_given[code]) if code >= 0 else 0
         if given > MOST_ANSWERS:
             raise InputError(f"User {person.user} has given {given} answers and is no newcomer.")
-
-
-def _near(history: History, newcomer: Newcomer) -> Int64Array:
-    """Return the resolved questions nearest to what is declared; the latest first among equals."""
-    terms = history.corpus.query(newcomer.text, "", newcomer.tags)
-    match = history.corpus.bm25(terms, history.questions.present)
-    match = np.where(history.best_answer >= 0, match, 0.0)
-    order = np.lexsort((-np.arange(len(match)), -match))[:NEAR]
-    return np.sort(order[match[order] > 0])
-
-
-def _answered(history: History, newcomer: Newcomer) -> Int64Array:
-    """Return the positions of the questions that a newcomer is said to have answered."""
-    wanted = np.array(sorted({*newcomer.answered, *newcomer.accepted}), dtype=np.int64)
-    ids = history.questions.id
-    missing = wanted[~np.isin(wanted, ids)]
-    if len(missing):
-        raise InputError(
-            f"User {newcomer.user} is said to have answered question {missing[0]}, which the site "
-            "does not have."
-        )
-    return np.flatnonzero(np.isin(ids, wanted))
 
 
 def _answers(history: History, arrivals: Sequence[Arrival]) -> tuple[AnswerTable, BoolArray]:

@@ -126,7 +126,7 @@ def _similar(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) 
     parts = []
     accepted = set(asked[near[won[near]]].tolist())
     for question in shown.tolist():
-        title = _short(history.records.texts.titles[question])
+        title = _short(history.records.titles[question])
         name = f"#{history.questions.id[question]}" + (f" “{title}”" if title else "")
         parts.append(name + (" (accepted)" if question in accepted else ""))
     text = f"answered {_count(len(close), 'similar question')}: {'; '.join(parts)}"

@@ -6,9 +6,13 @@ import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import atpgraph_qa
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
 from atpgraph.cli.options import Dim, Kernel, Method, Seed, Top, arg, names, opt, output
+from atpgraph.errors import InputError
+from atpgraph.util.files import check_writable
+from atpgraph.util.memory import peak_megabytes
 from atpgraph_qa.cli.evaluate import Ega, Limits, SitePath, Tau, Text, difficulty, evaluate, load
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
@@ -31,9 +35,7 @@ def ingest(
     Names, biographies and locations of users are not stored. An existing site is replaced only
     once the new one is complete.
     """
-    from atpgraph_qa.data.ingest import ingest as run
-
-    report = run(dump, output, allow_bad_rows=allow_bad_rows)
+    report = atpgraph_qa.ingest(dump, output, allow_bad_rows=allow_bad_rows)
     for name, disabled in report.missing.items():
         out.note(f"the dump has no {name}: {disabled}")
     notes = []
@@ -51,12 +53,9 @@ def ingest(
 @app.command()
 def stats(out: Session, site: SitePath, ega: Ega = "none", tau: Tau = 30.0) -> None:
     """Count the posts, users and edges of a site and its competition graph."""
-    from atpgraph_qa.competition import competition_graph, site_statistics
-    from atpgraph_qa.data.site import Site
-
-    opened = Site(site)
-    competition = competition_graph(opened, ega=ega, tau_days=tau)
-    counted = site_statistics(opened, competition)
+    opened = atpgraph_qa.Site(site)
+    competition = atpgraph_qa.competition_graph(opened, ega=ega, tau_days=tau)
+    counted = atpgraph_qa.site_statistics(opened, competition)
     settings = {"site": site, "ega": ega, "tau_days": tau}
     payload = {**settings, **counted, "edge_types": competition.counts}
     facts = {what: n for what, n in counted.items() if not what.endswith("_ms")}
@@ -83,14 +82,11 @@ def train(
     the embedding, which gives expertise and difficulty; they do not affect routing. An existing
     model is replaced only once the new one is complete.
     """
-    from atpgraph.util.memory import peak_megabytes
-    from atpgraph_qa.advisor.advisor import Advisor
     from atpgraph_qa.advisor.model_folder import check_writable_model
-    from atpgraph_qa.data.site import Site
 
     check_writable_model(output)
-    advisor = Advisor.fit(
-        Site(site),
+    advisor = atpgraph_qa.Advisor.fit(
+        atpgraph_qa.Site(site),
         text=text,
         ega=ega,
         tau_days=tau,
@@ -147,28 +143,22 @@ def route(
     seed: Seed = 0,
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
-    from atpgraph.errors import InputError
-    from atpgraph.util.files import check_writable
-    from atpgraph_qa.advisor.advisor import Advisor
     from atpgraph_qa.advisor.newcomers import read_newcomers
-    from atpgraph_qa.advisor.policies import AskLog
-    from atpgraph_qa.data.site import Site
     from atpgraph_qa.data.store import is_site
-    from atpgraph_qa.timeline.query import Question
 
-    question = Question(title, body, tuple(names(tags)), asker, at)
+    question = atpgraph_qa.Question(title, body, tuple(names(tags)), asker, at)
     if not (title.strip() or body.strip() or question.tags):
         raise InputError("A question needs --title, --body or --tags.")
     rules = limits.policy(opt_out, spread)
     if log is not None:
         check_writable(log)
-    asked = AskLog() if log is None else AskLog.read(log)
+    asked = atpgraph_qa.AskLog() if log is None else atpgraph_qa.AskLog.read(log)
     people = [] if welcome is None else read_newcomers(welcome)
     if is_site(source):
         out.note(f"training first; 'atp qa train {source} -o MODEL' does it once for all")
-        advisor = Advisor.fit(Site(source), random_state=seed)
+        advisor = atpgraph_qa.Advisor.fit(atpgraph_qa.Site(source), random_state=seed)
     else:
-        advisor = Advisor.load(source)
+        advisor = atpgraph_qa.Advisor.load(source)
     advisor = advisor.welcome(people)
     for user in advisor.unplaced():
         out.note(f"newcomer {user} cannot be ranked: the site uses none of their tags or words")
@@ -195,16 +185,17 @@ def experts(
 ) -> None:
     """List the users with the most expertise, overall or in a tag."""
     from atpgraph_qa.advisor.model_folder import ModelFolder
-    from atpgraph_qa.data.site import Site
     from atpgraph_qa.data.store import is_site
-    from atpgraph_qa.expertise import Expertise
 
     model = None if is_site(source) else ModelFolder.open(source)
-    expertise = model.expertise() if model else Expertise.fit(Site(source), random_state=seed)
+    if model is None:
+        expertise = atpgraph_qa.Expertise.fit(atpgraph_qa.Site(source), random_state=seed)
+    else:
+        expertise = model.expertise()
     if tag is None:
         users, scores = expertise.experts(top)
     else:
-        posts = model.posts() if model else Site(source)
+        posts = model.posts() if model else atpgraph_qa.Site(source)
         users, scores = expertise.tag_experts(posts, tag, top)
     rows = list(zip(users.tolist(), scores.tolist(), strict=True))
     listed = [{"user": user, "expertise": score} for user, score in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import atpgraph_qa
 from atpgraph.cli.console import Session
 from atpgraph.cli.options import Seed, opt, output
 
@@ -22,23 +23,15 @@ def community(
 ) -> None:
     """Simulate a question-and-answer site: a data dump, and a file with the ground truth."""
     from atpgraph.util.random import generator
-    from atpgraph_qa.simulation.community import simulate_community
-    from atpgraph_qa.simulation.dump import write_dump
 
     rng = generator(seed)
-    made = simulate_community(
+    made = atpgraph_qa.simulate_community(
         users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
     )
-    summary = write_dump(made, output, random_state=rng)
-    payload = {
-        "model": "community",
-        **summary,
-        "output": output,
-        "seed": seed,
-        "seconds": out.seconds,
-    }
+    summary = atpgraph_qa.write_dump(made, output, random_state=rng)
+    facts = {"output": output, "seed": seed, "seconds": out.seconds}
     out.result(
-        payload,
+        {"model": "community", **summary, **facts},
         f"{output}: {summary['users']:,} users, {summary['questions']:,} questions, "
         f"{summary['answers']:,} answers, {summary['bounties']:,} bounties in "
         f"{summary['topics']} topics",

@@ -5,14 +5,12 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import atpgraph_qa
 from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import Report, Seed, Top, arg, names, opt, output, values
-
-if TYPE_CHECKING:
-    from atpgraph_qa.advisor.policies import Policy
-
+from atpgraph.errors import InputError
 
 SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
 Ega = Annotated[
@@ -42,11 +40,8 @@ class Limits:
     per_week: Annotated[int | None, opt("Ask each person at most this often in 7 days.")] = None
     newcomers: Annotated[float, opt("Share of places for newcomers.", min=0, max=1)] = 0.0
 
-    def policy(self, opt_out: str = "", spread: float = 0.0) -> Policy:
+    def policy(self, opt_out: str = "", spread: float = 0.0) -> atpgraph_qa.Policy:
         """Return the policy with these rules."""
-        from atpgraph.errors import InputError
-        from atpgraph_qa.advisor.policies import Policy
-
         try:
             never = frozenset(int(number) for number in names(opt_out))
         except ValueError:
@@ -54,7 +49,7 @@ class Limits:
         if not all(0 <= user < 2**63 for user in never):
             raise InputError(f"--opt-out takes user ids, not {opt_out!r}.")
         limits = self.inactive_days, self.per_day, self.per_week
-        return Policy(never, *limits, spread, self.newcomers)
+        return atpgraph_qa.Policy(never, *limits, spread, self.newcomers)
 
 
 def difficulty(
@@ -77,11 +72,10 @@ def difficulty(
 ) -> None:
     """List the hardest and easiest questions, or with --evaluate compare methods."""
     from atpgraph_qa.advisor.model_folder import ModelFolder
-    from atpgraph_qa.data.site import Site
     from atpgraph_qa.data.store import write_columns
-    from atpgraph_qa.difficulty.methods import COLUMNS, evaluate_site, question_scores
+    from atpgraph_qa.difficulty.methods import COLUMNS
 
-    opened = Site(site)
+    opened = atpgraph_qa.Site(site)
     options: dict[str, Any] = {
         "methods": None if methods is None else names(methods),
         "ega": ega,
@@ -90,14 +84,14 @@ def difficulty(
         "expertise": None if model is None else ModelFolder.open(model).expertise_of(opened),
     }
     if not evaluate:
-        ids, columns = question_scores(opened, **options)
+        ids, columns = atpgraph_qa.question_scores(opened, **options)
         if output is not None:
             write_columns(output, {"question": ids, **columns})
         lists = {name: column.tolist() for name, column in columns.items()}
         listed = {"questions": ids.tolist(), "methods": lists}
         out.result(listed, *_extremes(ids, columns, top), report=report)
         return
-    found = evaluate_site(
+    found = atpgraph_qa.evaluate_site(
         opened, halves_by=halves, n_bootstrap=bootstrap, min_tag_questions=min_tag, **options
     )
     shown = [table(COLUMNS, rows, title) for title, rows in reversed(found.tables())]
@@ -145,14 +139,12 @@ def evaluate(
     seed: Seed = 0,
 ) -> None:
     """Compare ways of choosing who should answer a question."""
-    from atpgraph_qa.data.site import Site
-    from atpgraph_qa.evaluation.evaluation import evaluate_routing
     from atpgraph_qa.evaluation.protocols import Split
     from atpgraph_qa.reports import render
 
     moment = int(split.replace(tzinfo=datetime.UTC).timestamp() * 1000) if split else None
-    found = evaluate_routing(
-        Site(site),
+    found = atpgraph_qa.evaluate_routing(
+        atpgraph_qa.Site(site),
         protocols=names(protocol),
         methods=None if methods == "quick" else names(methods),
         split=Split(test_share, moment, active_days=active_days),
@@ -236,7 +228,6 @@ def load(
 
     Each limit is tried by itself.
     """
-    from atpgraph_qa.data.site import Site
     from atpgraph_qa.evaluation.load import COLUMNS, load_cost
     from atpgraph_qa.evaluation.protocols import Split
 
@@ -247,6 +238,8 @@ def load(
         limit = getattr(limits, name)
         if limit != getattr(Limits(), name):
             tried[text.format(limit)] = Limits(**{name: limit}).policy()
-    found = load_cost(Site(site), tried, top=top, split=Split(test_share), random_state=seed)
+    found = load_cost(
+        atpgraph_qa.Site(site), tried, top=top, split=Split(test_share), random_state=seed
+    )
     title = f"{found.n_questions:,} questions, {top} people asked each"
     out.result(found.to_dict(), table(COLUMNS, found.rows(), title), report=report)

@@ -99,7 +99,7 @@ def ingest(
 
     Notes
     -----
-    Of rows with the same Id in a file the first one counts. Posts that are neither questions nor
+    If rows of a file have the same Id, the first one counts. Posts that are neither questions nor
     answers, and the fabricated posts of 2025 dumps (Id from 1,000,000,000, owned by Community), are
     left out and counted.
     """

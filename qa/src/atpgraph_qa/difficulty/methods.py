@@ -92,10 +92,6 @@ class Workbench:
         """Select the values of questions from the values of all nodes of a graph."""
         return at_nodes(values, competition.question_nodes(self.site.questions.id))
 
-    def of_model(self, values: Float64Array) -> Float64Array:
-        """Select the values of questions from the values of all nodes of the ATP model."""
-        return self.of_nodes(self.expertise.competition, values)
-
     def skill(self) -> Float64Array:
         """Take every edge for a match that its target won."""
         graph = self.plain.graph
@@ -136,8 +132,8 @@ METHODS: Registry[Callable[[Workbench], Float64Array | Comparator]] = Registry(
         "level": Workbench.level,
         "qdee": Workbench.qdee,
         "atp": Workbench.path_rule,
-        "atp-mean": lambda bench: bench.of_model(bench.expertise.mean_score),
-        "atp-position": lambda bench: bench.of_model(bench.expertise.position),
+        "atp-mean": lambda b: b.of_nodes(b.expertise.competition, b.expertise.mean_score),
+        "atp-position": lambda bench: bench.expertise.difficulty(bench.site.questions.id),
         "signals-fitted": lambda bench: bench.signal_model(atp=False),
         "atp-fitted": lambda bench: bench.signal_model(atp=True),
     },

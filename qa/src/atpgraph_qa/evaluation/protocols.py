@@ -1,4 +1,4 @@
-"""Test questions, the people to rank for each, and what may be known: five ways.
+"""Choose test questions, the candidates for each, and what methods may know, in five ways.
 
 ``paper-existing``, ``paper-new``
     The paper's cold questions. Existing askers: those with at least two questions, of which at

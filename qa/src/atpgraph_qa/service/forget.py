@@ -20,7 +20,6 @@ from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.events import Forgotten
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Memo
-from atpgraph_qa.timeline.tables import TextTable
 
 GONE = "@removed"
 _AT_ONCE = 500  # values in one query
@@ -189,7 +188,7 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
 def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> Advisor:
     """Return an advisor without the texts of some questions, and without ``@handle`` in titles."""
     records = advisor.history.records.settled()
-    titles, meaning = list(records.texts.titles), records.meaning
+    titles, meaning = list(records.titles), records.meaning
     if handle:
         named = mention(handle)
         titles = [named.sub(GONE, title) if "@" in title else title for title in titles]
@@ -200,8 +199,7 @@ def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> A
         vectors[places] = 0
         meaning = replace(meaning, vectors=vectors, recent=Memo())
     corpus = _without_words(records.corpus, places, words(handle, "", ()))
-    texts = TextTable(titles, [""] * len(titles))
-    records = replace(records, texts=texts, corpus=corpus, meaning=meaning)
+    records = replace(records, titles=titles, bodies=(), corpus=corpus, meaning=meaning)
     history = History(records, advisor.history.now)
     return replace(advisor, history=history)
 

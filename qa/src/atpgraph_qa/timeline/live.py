@@ -31,7 +31,7 @@ from atpgraph_qa.data.site import NOBODY, QuestionTags
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Event, Forgotten, Voted
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
-from atpgraph_qa.timeline.tables import TextLines, TextTable, extended
+from atpgraph_qa.timeline.tables import TextLines, extended
 from atpgraph_qa.timeline.visibility import end_of_day
 
 _ORDER = (Asked, Answered, Accepted, Voted)
@@ -196,13 +196,10 @@ class _Batch:
             uses = extended(old.tags.tags, [index[tag] for tag in named])
             ids, n = [event.id for event in self.asked], len(asked)
             present = np.ones(n, dtype=np.bool_)
-            titles, bodies = map(TextLines.of, (old.texts.titles, old.texts.bodies))
             columns |= {
                 "questions": old.questions.appended((ids, self.asked_ms, codes[:n], present)),
                 "tags": QuestionTags(names, extended(old.tags.indptr, ends), uses),
-                "texts": TextTable(
-                    titles.grown(title for title, _, _ in asked), bodies.grown([""] * n)
-                ),
+                "titles": TextLines.of(old.titles).grown(title for title, _, _ in asked),
                 "corpus": old.corpus.grown(asked),
                 "meaning": old.meaning and old.meaning.grown(asked),
             }

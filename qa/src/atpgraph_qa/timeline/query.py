@@ -82,8 +82,8 @@ class Query:
         """Ask a question of the past again, of what was known then (or of `history`)."""
         asked = int(records.questions.asked_ms[position])
         question = Question(
-            records.texts.titles[position],
-            records.texts.bodies[position],
+            records.titles[position],
+            records.bodies[position] if position < len(records.bodies) else "",
             tuple(records.tags.of(position)),
             int(records.ids(records.questions.asker[position])),
             id=int(records.questions.id[position]),
@@ -201,7 +201,7 @@ def candidates(query: Query, pool: Pool, active_days: float | None = None) -> In
 def largest(values: Float32Array, count: int, above: float = -np.inf) -> Int64Array:
     """Return the positions of the largest values above a number, largest first.
 
-    Of equals the first ones.
+    Ties go to the first.
     """
     best = np.full(min(count, len(values)), -1, dtype=np.int64)
     return best[: find_largest(np.ascontiguousarray(values), np.float32(above), best)]

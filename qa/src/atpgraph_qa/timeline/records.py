@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -25,7 +25,6 @@ from atpgraph_qa.timeline.tables import (
     Grouped,
     Ids,
     QuestionTable,
-    TextTable,
     VoteTable,
 )
 from atpgraph_qa.timeline.visibility import by_visibility, dated_votes, verdicts
@@ -48,9 +47,10 @@ class Records:
     acceptances: AcceptanceTable
     votes: VoteTable
     tags: QuestionTags
-    texts: TextTable
+    titles: Sequence[str]
     corpus: Corpus
     meaning: Meaning | None = None  # vectors of the questions; None where words have to do
+    bodies: Sequence[str] = ()  # HTML; not of questions that came with a model or an event
     newcomers: Mapping[int, Arrival] = field(default_factory=dict)  # who was welcomed, by user id
     before: Records | None = field(default=None, repr=False)  # whose indexes these continue
 
@@ -64,7 +64,7 @@ class Records:
         questions, answers = by_visibility(site.questions, site.answers)
         users = np.unique(np.concatenate([questions.asker, answers.owner]))
         users = users[users >= 0]
-        texts = TextTable(site.titles(), site.question_bodies())
+        titles, bodies = site.titles(), site.question_bodies()
         tags = [site.tags.of(question) for question in range(len(questions))]
         if text is not None and not isinstance(text, TextModel):
             text = text_model(text, len(questions))
@@ -78,9 +78,10 @@ class Records:
             acceptances,
             votes,
             site.tags,
-            texts,
-            Corpus.of(texts.titles, texts.bodies, tags),
-            None if text is None else Meaning.of(text, texts.titles, texts.bodies, site.path),
+            titles,
+            Corpus.of(titles, bodies, tags),
+            None if text is None else Meaning.of(text, titles, bodies, site.path),
+            bodies,
         )
 
     def changed(self, **columns: Any) -> Self:
@@ -103,7 +104,8 @@ class Records:
             acceptances=_known(self.acceptances, moment_ms, m),
             votes=_known(self.votes, moment_ms, m),
             tags=first_tags(self.tags, n),
-            texts=self.texts.take(slice(n)),
+            titles=self.titles[:n],
+            bodies=self.bodies[:n],
             corpus=self.corpus.first(n),
             meaning=self.meaning and replace(self.meaning, vectors=self.meaning.vectors[:n]),
         )

@@ -118,14 +118,6 @@ class VoteTable(Table):
     value: Annotated[Int64Array, Field("i", ("v",), low=-1, high=2)]
 
 
-@dataclass(frozen=True, eq=False)
-class TextTable(Table):
-    """Titles and bodies of questions; bodies are HTML, and empty in a trained model."""
-
-    titles: Sequence[str]
-    bodies: Sequence[str]
-
-
 class TextLines(Sequence[str]):
     """Lines of text in two columns, which can grow and which several processes can share.
 

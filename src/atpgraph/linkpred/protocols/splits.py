@@ -110,8 +110,8 @@ def make_time_split(
 ) -> Split:
     """Train on the past and ask for the targets of the newest sources.
 
-    The newest nodes with out-edges are test sources. Of a random half of them, half of the edges
-    stay in the training graph (``time``); of the others none does (``time-cold``). Each hidden
+    The newest nodes with out-edges are test sources. A random half of them keep half of their edges
+    in the training graph (``time``), the others none (``time-cold``). Each hidden
     target is ranked among all nodes that its source has no edge to.
 
     Parameters
