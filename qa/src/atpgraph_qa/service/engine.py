@@ -36,14 +36,7 @@ from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
 from atpgraph_qa.service.database import Database, after_commit
-from atpgraph_qa.service.events import (
-    Arrival,
-    Edited,
-    Event,
-    ForgottenPeople,
-    StatusChanged,
-    TopicChange,
-)
+from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged, TopicChange
 from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
@@ -144,7 +137,7 @@ class Engine:
         # Set by the Suggester: ranks for an event, and returns what stores the suggestion.
         self.prepare: Callable[[Event, Advisor], Store | None]
         with database.write() as connection:
-            self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
+            self.forgotten_people = events.ForgottenPeople(connection, Path(settings.store.folder))
             self.directory = Directory(map(_person, tables.find(connection, select(tables.people))))
             # The mode set on the page is valid until the settings change.
             kept, _, given = get_meta(connection, "mode").partition(" ")
