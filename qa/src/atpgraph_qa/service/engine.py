@@ -17,10 +17,9 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, func, select
@@ -52,7 +51,7 @@ BATCH = 200  # events read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
 T = TypeVar("T")
-Change = Callable[[Advisor], Advisor]
+Change = tuple[Any, ...]  # a function of an advisor, and its other arguments
 Store = Callable[[Connection], None]
 
 
@@ -206,8 +205,7 @@ class Engine:
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
             if self.advisor.history.now < midnight:
-                change = partial(Advisor.later, moment_ms=midnight)
-                self.exchange(change(self.advisor), change)
+                self.exchange(self.advisor.later(midnight), (Advisor.later, midnight))
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
         """Continue with an advisor whose indexes contain the events up to a number."""
@@ -218,15 +216,15 @@ class Engine:
             merged = replace(merged, router=now.router, newcomers=now.newcomers)
             self.exchange(self._continued(merged, seq, self.seq))
 
-    def exchange(self, advisor: Advisor, change: Change | None = None) -> None:
+    def exchange(self, advisor: Advisor, change: Change = ()) -> None:
         """Replace the advisor by what a change made of it, or by a new one."""
         if advisor.week_ms != self.advisor.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
-            if change is None:
-                self.readers.restart(advisor)
+            if change:
+                self.readers.change(advisor, *change)
             else:
-                self.readers.change(advisor, change)
+                self.readers.restart(advisor)
         self.advisor = advisor
 
     def close(self) -> None:
@@ -246,8 +244,7 @@ class Engine:
                 if code < 0 or not history.n_given[code]
             )
             if new != self.advisor.newcomers:
-                change = partial(Advisor.welcome, people=new)
-                self.exchange(change(self.advisor), change)
+                self.exchange(self.advisor.welcome(new), (Advisor.welcome, new))
 
     def knows(self, user: int) -> bool:
         """Return whether a person posted or set anything."""
@@ -361,23 +358,23 @@ class Engine:
 
     def _observed(
         self, advisor: Advisor, rows: Sequence[Arrival]
-    ) -> tuple[Advisor, Change | None, dict[int, str]]:
+    ) -> tuple[Advisor, Change, dict[int, str]]:
         """Return the advisor after some events, the change, and why some events were refused."""
         first = rows[0].event
         if isinstance(first, TopicChange):
             place = advisor.history.records.question_at(first.question)
             if place < 0:
-                return advisor, None, {rows[0].seq: "its question is not known"}
+                return advisor, (), {rows[0].seq: "its question is not known"}
             if not isinstance(first, StatusChanged) or first.state != "deleted":
-                return advisor, None, {}
-            erase = partial(erase_questions, places=np.array([place]))
-            return erase(advisor), erase, {}
+                return advisor, (), {}
+            places = np.array([place])
+            return erase_questions(advisor, places), (erase_questions, places), {}
         dated = _in_order([row.event for row in rows], _last_post(advisor))
-        observe = partial(Advisor.observe, events=dated)  # type: ignore[arg-type]
-        after = observe(advisor)
+        after = advisor.observe(dated)  # type: ignore[arg-type]
         why = {id(event): text for event, text in after.ignored}
         pairs = zip(rows, dated, strict=True)
-        return after, observe, {row.seq: why[id(e)] for row, e in pairs if id(e) in why}
+        refused = {row.seq: why[id(event)] for row, event in pairs if id(event) in why}
+        return after, (Advisor.observe, dated), refused
 
     def recalibrate(self) -> None:
         """Correct the stated confidence by the outcomes of the last days."""

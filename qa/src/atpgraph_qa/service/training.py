@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
-from functools import partial
 from typing import IO
 
 import numpy as np
@@ -102,8 +101,7 @@ class Trainer:
         if state == "better":
             weights, state = Router.from_json(found["router"]), "in use"
             with self.snapshots.writing, engine.lock:
-                change = partial(replace, router=weights)
-                engine.exchange(change(engine.advisor), change)
+                engine.exchange(with_weights(engine.advisor, weights), (with_weights, weights))
                 engine.model = name
                 with engine.database.write(acting=True) as connection:
                     put_meta(connection, "trained_ms", found["cut_ms"])
@@ -115,6 +113,11 @@ class Trainer:
         with engine.database.write(acting=True) as connection:
             add(connection, models, name=name, created_ms=now, state=state, judged=judged)
         LOG.info("retrained", extra={"facts": self.last})
+
+
+def with_weights(advisor: Advisor, weights: Router) -> Advisor:
+    """Return the advisor with other weights; readers call this, too."""
+    return replace(advisor, router=weights)
 
 
 def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
