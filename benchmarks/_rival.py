@@ -20,12 +20,11 @@ def main() -> None:
     vectors: list[Any]
     if kind == "nrp":
         from atpgraph import read_edgelist
-        from atpgraph.linkpred.baselines import NRP
+        from atpgraph.linkpred.baselines import nrp
 
         graph = read_edgelist(path)
         clock.append(time.perf_counter())
-        nrp = NRP(64).fit(graph)
-        vectors = [nrp.source_, nrp.target_]
+        vectors = list(nrp(graph, 64))
     else:
         import pycleora
 

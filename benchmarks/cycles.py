@@ -36,7 +36,7 @@ from _common import (
 from _families import relative
 
 from atpgraph import DiGraph, break_cycles, gnm, noisy_hierarchy, read_edgelist
-from atpgraph.cycles import METHODS, CycleBreaker
+from atpgraph.cycles import METHODS
 from atpgraph.cycles.agony import largest_circulation
 from atpgraph.cycles.methods import Workspace
 
@@ -213,16 +213,17 @@ def quality(report: Report, methods: list[str]) -> None:
     name, graph, planted = planted_graph()
     fresh = [noisy_hierarchy(1500, 15_000, 500, random_state=1000 + s) for s in range(5)]
     rows = []
-    breakers = [CycleBreaker(graph, seed, time_limit=2.0) for seed in range(5)]
-    fresh_breakers = [
-        (CycleBreaker(g, seed, time_limit=2.0), p) for seed, (g, p) in enumerate(fresh)
-    ]
+
+    def f1(graph: DiGraph, method: str, seed: int, planted: np.ndarray) -> float:
+        found = break_cycles(graph, method, time_limit=2.0, random_state=seed)
+        return found.agreement(planted).f1
+
     for method in methods:
         started = time.perf_counter()
-        CycleBreaker(graph, 0, time_limit=2.0).run(method)
+        first = [f1(graph, method, 0, planted)]
         seconds = time.perf_counter() - started
-        first = [breaker.run(method).agreement(planted).f1 for breaker in breakers]
-        second = [breaker.run(method).agreement(p).f1 for breaker, p in fresh_breakers]
+        first += [f1(graph, method, seed, planted) for seed in range(1, 5)]
+        second = [f1(g, method, seed, p) for seed, (g, p) in enumerate(fresh)]
         rows.append([f"`{method}`", spread(first), spread(second), seconds])
     report.add(
         f"## Quality: F1 against the planted edges\n\nMean ± standard deviation over 5 seeds on "
@@ -273,9 +274,9 @@ def auto(report: Report, before: str | None, largest: int) -> None:
         found = {name: [] for name in ("h-voting", "sa-g", "springs")}
         for seed in range(5):
             graph, planted = noisy_hierarchy(*sizes, random_state=2000 + seed)
-            breaker = CycleBreaker(graph, seed)
             for name, values in found.items():
-                values.append(breaker.run(name).agreement(planted).f1)
+                broken = break_cycles(graph, name, random_state=seed)
+                values.append(broken.agreement(planted).f1)
         rows.append([kind, *map(spread, found.values())])
     report.add(
         "## `auto`: F1 against the planted edges\n\nNoisy hierarchies, seeds 2000–2004, which no "
@@ -331,7 +332,7 @@ def minima(
     if fresh is not None:
         seeds = np.random.default_rng(fresh).spawn(len(listed))
         graphs = [relative(row["graph"], seed) for row, seed in zip(listed, seeds, strict=True)]
-        slow = [CycleBreaker(graph, 0, time_limit=5 * limit).run("minimum") for graph in graphs]
+        slow = [break_cycles(graph, "minimum", time_limit=5 * limit) for graph in graphs]
         least = [max(found.lower_bound or 0.0, 1.0) for found in slow]
     families = list(dict.fromkeys(row["family"] for row in listed))
     runs: dict[str, Callable[[DiGraph], tuple[int | None, bool]]] = {}
@@ -341,7 +342,7 @@ def minima(
     for method in (name for name in methods if name != "igraph"):
 
         def run(graph: DiGraph, method: str = method) -> tuple[int, bool]:
-            found = CycleBreaker(graph, 0, time_limit=limit).run(method)
+            found = break_cycles(graph, method, time_limit=limit)
             return len(found.removed), found.proved
 
         run(graphs[0])  # compile

@@ -37,7 +37,7 @@ from atpgraph.cycles import break_cycles
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.baselines import SVDM
+from atpgraph.linkpred.baselines import svdm
 
 KINDS = ("look-alike", "level", "sibling", "step", "cousin", "reverse", "few")
 TRUE = ("paths", "edges", "few's paths")
@@ -159,14 +159,15 @@ def table(graph: DiGraph, k: int) -> str:
     kinds = [kind for kind in KINDS if len(pairs[kind][0]) >= ENOUGH]
     true = {kind: "few's paths" if kind == "few" else "paths" for kind in kinds}
     rows: list[tuple[str, ...]] = []
-    for name, model in {"ATP": ATP(k).fit(dag), "SVD of M": SVDM(k).fit(dag)}.items():
-        scores = {
-            kind: pair_scores(model.source_, model.target_, *ends) for kind, ends in pairs.items()
-        }
+    model = ATP(k).fit(dag)
+    vectors = {"ATP": (model.source_, model.target_), "SVD of M": svdm(dag, k)}
+    for name, sides in vectors.items():
+        scores = {kind: pair_scores(*sides, *ends) for kind, ends in pairs.items()}
         ranks = [auc(scores[true[kind]], scores[kind]) for kind in kinds]
-        yes = [np.mean(scores[kind] > model.threshold_) for kind in (*TRUE, *kinds)]
         rows.append((f"{name}, AUC", "", "", "", *(f"{x:.3f}" for x in ranks)))
-        rows.append((f"{name}, yes", *("" if x != x else f"{x:.3f}" for x in yes)))
+        if name == "ATP":  # an SVD has no threshold
+            yes = [np.mean(scores[kind] > model.threshold_) for kind in (*TRUE, *kinds)]
+            rows.append((f"{name}, yes", *("" if x != x else f"{x:.3f}" for x in yes)))
     climbs = {kind: (level[b] - level[a]).astype(float) for kind, (a, b) in pairs.items()}
     ranks = [auc(climbs[true[kind]], climbs[kind]) for kind in kinds]
     rows.append(("difference of levels, AUC", "", "", "", *(f"{x:.3f}" for x in ranks)))

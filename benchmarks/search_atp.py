@@ -16,7 +16,7 @@ from _hard_pairs import ExactPaths, HardPairs, measure
 
 from atpgraph import datasets
 from atpgraph.closure import closure_forests, kernel_table
-from atpgraph.cycles import CycleBreaker
+from atpgraph.cycles import break_cycles
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.factorization import Options, factorize
@@ -65,7 +65,7 @@ def main() -> None:
         outer = make_split(load(name), protocols=["paper"], random_state=seed).train
         split = make_split(outer, protocols=["paper", "random"], random_state=seed)
         for method in options.methods.split(","):
-            dag = CycleBreaker(split.train, seed).run(method).dag
+            dag = break_cycles(split.train, method, random_state=seed).dag
             rank = levels(dag)
             forests = closure_forests(dag)
             paths = ExactPaths(dag)

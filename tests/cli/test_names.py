@@ -96,6 +96,11 @@ def test_wrong_usage_is_one_sentence(typed: list[str], sentence: str) -> None:
     assert "--help'." in done.stderr
 
 
+def test_all_needs_the_order_by_score() -> None:
+    done = atp("model", "top", "m.npz", "a", "--all")
+    assert (done.exit_code, done.stderr) == (2, "atp: error: --all goes with --order score.\n")
+
+
 def test_help_shows_no_type_after_flags_and_arguments() -> None:
     for command in ([], ["embed"], ["model", "top"]):
         shown = atp(*command, "--help").stdout

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph.cycles import METHODS, CycleBreaker, break_cycles
+from atpgraph.cycles import METHODS, agony, break_cycles
 from atpgraph.cycles.methods import Workspace, remove_by_edge, remove_by_node
 from atpgraph.graph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
@@ -27,10 +27,9 @@ def core_edges(space: Workspace, which: np.ndarray | None = None) -> set[tuple[i
 
 @given(digraphs(), seeds)
 def test_every_method_leaves_a_dag_and_takes_only_cyclic_edges(graph: DiGraph, seed: int) -> None:
-    breaker = CycleBreaker(graph, seed)
     cyclic = cyclic_edges(graph)
     for method in METHODS:
-        result = breaker.run(method)
+        result = break_cycles(graph, method, random_state=seed)
         left = nx.DiGraph(list(result.dag.edges()))
         assert nx.is_directed_acyclic_graph(left), method
         assert np.all(cyclic[result.removed]), method
@@ -128,10 +127,9 @@ def test_same_seed_same_result_whatever_ran_before(method: str) -> None:
     rng = np.random.default_rng(0)
     # So few edges that the time limit of `minimum` decides nothing.
     graph = DiGraph.from_codes(rng.integers(0, 60, 180), rng.integers(0, 60, 180), 60)
-    breaker = CycleBreaker(graph, 7)
-    breaker.run("h-voting")
-    alone = break_cycles(graph, method, random_state=7)
-    assert breaker.run(method).removed.tolist() == alone.removed.tolist()
+    shared, alone = Workspace(graph, 7), Workspace(graph, 7)
+    shared.solve("h-voting")
+    assert shared.solve(method).removed.tolist() == alone.solve(method).removed.tolist()
 
 
 def test_input_order_decides_nothing_but_names() -> None:
@@ -145,13 +143,12 @@ def test_input_order_decides_nothing_but_names() -> None:
 
 def test_scores_say_why() -> None:
     graph = DiGraph.from_edges([(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3), (3, 0), (2, 2)])
-    breaker = CycleBreaker(graph, 0)
     by_score = {
         method: dict(zip(result.removed_edges, result.scores.tolist(), strict=True))
         for method in METHODS
-        for result in [breaker.run(method)]
+        for result in [break_cycles(graph, method)]
     }
-    rank = breaker._space.agony.centred
+    rank = agony(graph).centred
     assert by_score["sa-g"] == {(3, 0): rank[3] - rank[0], (2, 2): np.inf}
     assert by_score["h-voting"] == {(3, 0): 6.0, (2, 2): np.inf}
     for method in ("bayes", "sift", "minimum"):

@@ -86,7 +86,7 @@ def test_removed_solvers() -> None:
     with pytest.warns(DeprecationWarning, match="non-negative factorization"):
         model = ATP(4, solver="nnls")
     assert (model.purpose, model.zero_weight) == ("paper", "auto")
-    with pytest.raises(InputError, match=r"baselines\.SVDM"):
+    with pytest.raises(InputError, match=r"baselines\.svdm"):
         ATP(4, solver="svd")
     with pytest.raises(TypeError, match="no parameter 'nonsense'"):
         ATP(4, nonsense=1)

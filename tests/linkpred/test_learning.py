@@ -12,7 +12,7 @@ from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.parts import Settings
-from atpgraph.linkpred.learning import draw_sample, fit_pairs, hide
+from atpgraph.linkpred.learning import Compared, draw_sample, fit_pairs, hide
 from atpgraph.linkpred.ranking import fit_curve, fit_log_ratio
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from tests.linkpred.helpers import hierarchy
@@ -23,8 +23,7 @@ def test_planted_weights_of_pairs_are_found() -> None:
     x = rng.standard_normal((20_000, 3)) * [1, 10, 1]
     x = np.column_stack([x, np.ones(len(x))])  # a term that never varies gets no weight
     truth = rng.random(len(x)) < 1 / (1 + np.exp(-(x @ [1.0, 0.1, 0.0, 0.0])))
-    sides = (np.flatnonzero(side) for side in (truth, ~truth))
-    head = fit_pairs(x, np.ones(len(x)), *sides)
+    head = fit_pairs(Compared(x, truth, np.ones(len(x))))
     assert head.weights == pytest.approx([1.0, 0.1, 0.0, 0.0], abs=0.06)
     assert head.weights[3] == 0
 
@@ -93,7 +92,8 @@ def test_curves_never_fall_and_follow_the_truth() -> None:
     at = np.linspace(0.1, 0.9, 9)
     assert np.abs(curve(at) - at**2).max() < 0.08
     good, bad = rng.normal(1, 1, 4000), rng.normal(-1, 1, 4000)
-    ratio = fit_log_ratio(good, np.ones(4000), bad, np.ones(4000))
+    both = np.concatenate([good, bad])
+    ratio = fit_log_ratio(both, np.arange(8000) < 4000, np.ones(8000))
     at = np.linspace(-1.5, 1.5, 7)
     assert np.abs(ratio(at) - 2 * at).max() < 0.5  # log of N(1, 1) / N(−1, 1)
     assert (np.diff(ratio.y) >= 0).all()

@@ -74,6 +74,8 @@ def test_errors_are_one_sentence(site, tmp_path):
         ("qa", "ingest", tmp_path / "none", "-o", tmp_path / "site"),
         ("qa", "stats", tmp_path),
         ("qa", "difficulty", site, "--evaluate", "--methods", "magic"),
+        ("qa", "difficulty", site, "--evaluate", "-o", tmp_path / "all.csv"),
+        ("qa", "difficulty", site, "-o", tmp_path / "all.txt"),
         ("data", "generate", "community", "-o", site, "--users", 5, "--questions", 5),
     ):
         said = run(*arguments, "-q", code=2)

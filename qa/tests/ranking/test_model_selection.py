@@ -10,10 +10,14 @@ from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph_qa.baselines.simple import TopicActivity
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import make_protocol
-from atpgraph_qa.ranking.calibration import Calibration, calibrate
-from atpgraph_qa.ranking.model_selection import FEW, STAY, nearest_to_the_prior, select_model
-from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.ranking.training import TrainingPlan
+from atpgraph_qa.ranking.router import Calibration, Router, calibrate
+from atpgraph_qa.ranking.training import (
+    FEW,
+    STAY,
+    TrainingPlan,
+    nearest_to_the_prior,
+    select_model,
+)
 from atpgraph_qa.timeline.records import Records
 from tests.test_conditional_logit import planted
 

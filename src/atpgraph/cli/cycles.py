@@ -47,7 +47,8 @@ def cycles(
     seed: opts.Seed = 0,
 ) -> None:
     """Find the edges that close cycles, and remove them."""
-    from atpgraph.cycles import METHODS, CycleBreaker
+    from atpgraph.cycles import METHODS
+    from atpgraph.cycles import agony as agony_of
     from atpgraph.cycles.breaking import edge_indices
 
     if every and (output or removed):
@@ -63,14 +64,15 @@ def cycles(
         "weights": "weight" if weights else None,
         "keep": None if keep is None else edge_indices(read, keep, keep),
         "time_limit": time_limit,
+        "reverse": reverse,
+        "random_state": seed,
     }
     names = [method]
     if every:
         names = [name for name in METHODS if METHODS[name].weighted or not weights]
     rows: dict[str, Any] = {}
     for name in names:
-        # A breaker of its own for each, so that the seconds are those of that method alone.
-        found, row = _timed(CycleBreaker(read, seed, **options), name, reverse, right)
+        found, row = _timed(read, name, options, right)
         rows[found.method] = row
     if output is not None:
         atpgraph.write_edgelist(found.dag, output)
@@ -78,7 +80,7 @@ def cycles(
         atpgraph.write_edgelist(found.removed_graph, removed)
     # Where a cheap method was chosen because of the size, the flow would cost far more than it.
     costly = method == "auto" and found.method == "springs" and not every
-    agony = None if costly else CycleBreaker(read, seed).agony
+    agony = None if costly else agony_of(read).value
     counts = sizes(read) | {"self_loops": read.n_self_loops}
     payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
     loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
@@ -126,14 +128,14 @@ def _row(reason: Reason) -> list[Any]:
 
 
 def _timed(
-    breaker: Any, method: str, reverse: bool, truth: IntArray | None
+    graph: atpgraph.DiGraph, method: str, options: dict[str, Any], truth: IntArray | None
 ) -> tuple[CycleBreak, dict[str, Any]]:
     """Run a method; return its result and its row of the table, not counting compilation."""
     from atpgraph.util.jit import on_compilation
 
     with stage(f"breaking cycles by {method}"), on_compilation() as compiling:
         started = time.perf_counter()
-        result = breaker.run(method, reverse=reverse)
+        result = atpgraph.break_cycles(graph, method, **options)
         seconds = time.perf_counter() - started - compiling.seconds
     match = None if truth is None else result.agreement(truth)
     return result, {

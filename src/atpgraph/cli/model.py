@@ -12,6 +12,7 @@ from atpgraph.cli.console import Session, table
 from atpgraph.cli.info import fidelity_lines, info, model_facts
 from atpgraph.cli.nodes import answer_pairs, known_labels
 from atpgraph.cli.options import FORMATS, Reading, arg, opt, output
+from atpgraph.errors import InputError
 from atpgraph.util.files import check_writable
 
 app = Commands(help="Use a saved embedding: describe, query, add edges, export vectors.")
@@ -36,6 +37,8 @@ def top(
     approximate: bool = opt("Search an index by score and report its recall; for many queries."),
 ) -> None:
     """Find the nodes that a node leads to, or that lead to it, nearest first."""
+    if all_ and order == "nearest" and not approximate:
+        raise InputError("--all goes with --order score.")
     loaded = atpgraph.ATP.load(model)
     asked = known_labels(loaded.graph_, nodes)
     how: dict[str, Any] = {"threshold": None} if all_ else {}

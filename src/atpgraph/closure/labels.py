@@ -107,9 +107,8 @@ class ReachLabels:
         """Give every node the bits of all that it reaches, or that reach it, in these words."""
         order, (down, heads, back, tails) = np.arange(len(self.lines)), self.arrays[:4]
         if first >= _UP:
-            sweep(order[::-1].copy(), back, tails, self.lines, first, stop)
-        else:
-            sweep(order, down, heads, self.lines, first, stop)
+            order, down, heads = order[::-1].copy(), back, tails
+        sweep(order, down, heads, self.lines, self.lines, first, stop)
 
     def _hash(self, start: Int32Array, first: int, words: int) -> None:
         """Set each node's own bit in a Bloom filter of `words` words."""

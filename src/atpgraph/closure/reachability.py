@@ -443,7 +443,8 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
         np.bitwise_or.at(own, (columns, slots >> 6), ones)
         bits = own.copy()
         # Nodes below the first column reach none of them: edges go down.
-        sweep(np.arange(low, dag.n_nodes), dag.indptr, dag.targets, bits, 0, bits.shape[1])
+        order, words = np.arange(low, dag.n_nodes), bits.shape[1]
+        sweep(order, dag.indptr, dag.targets, bits, bits, 0, words)
         counts += np.bitwise_count(bits & ~own).sum(axis=1, dtype=np.int64)
     return counts
 

@@ -1,7 +1,7 @@
 """Break cycles: node scores, removal strategies, and methods that combine them."""
 
 from atpgraph.cycles.agony import Agony, agony
-from atpgraph.cycles.breaking import Agreement, CycleBreak, CycleBreaker, Reason, break_cycles
+from atpgraph.cycles.breaking import Agreement, CycleBreak, Reason, break_cycles
 from atpgraph.cycles.methods import METHODS
 from atpgraph.cycles.scores import TrueSkill, pagerank, trueskill
 
@@ -10,7 +10,6 @@ __all__ = [
     "Agony",
     "Agreement",
     "CycleBreak",
-    "CycleBreaker",
     "Reason",
     "TrueSkill",
     "agony",

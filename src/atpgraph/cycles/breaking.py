@@ -109,7 +109,7 @@ class CycleBreak:
 
         Examples
         --------
-        >>> broken = CycleBreaker(DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (0, 2)])).run("dfs")
+        >>> broken = break_cycles([(0, 1), (1, 2), (2, 0), (0, 2)], "dfs")
         >>> list(broken.removed_graph.edges()) == broken.removed_edges
         True
         """
@@ -176,82 +176,6 @@ class Agreement(NamedTuple):
     precision: float
     recall: float
     f1: float
-
-
-class CycleBreaker:
-    """Run several methods on one graph and reuse what they share.
-
-    Parameters
-    ----------
-    graph : DiGraph
-    random_state : int, Generator or None
-        Seed of all draws: the order of TrueSkill matches and ties. Each method has draws of its
-        own, so its result does not depend on which others ran.
-    weights, keep, time_limit
-        As for :func:`break_cycles`.
-
-    Examples
-    --------
-    >>> breaker = CycleBreaker(DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (0, 2)]))
-    >>> [breaker.run(method).removed_edges for method in ("sa-g", "ts-g")]
-    [[(2, 0)], [(2, 0)]]
-    """
-
-    def __init__(
-        self,
-        graph: DiGraph,
-        random_state: RandomState = 0,
-        *,
-        weights: Any = None,
-        keep: Any = None,
-        time_limit: float = 10.0,
-    ) -> None:
-        if not isinstance(time_limit, (int, float)) or not time_limit >= 0:
-            raise InputError(f"time_limit is {time_limit!r}; give a number of seconds from 0.")
-        self.graph = graph
-        seed = int(generator(random_state).integers(2**63))
-        costs = None if weights is None else _edge_costs(graph, weights)
-        kept = None if keep is None else _kept_edges(graph, keep)
-        self._space = Workspace(graph, seed, costs, kept, float(time_limit))
-
-    @property
-    def agony(self) -> int:
-        """Minimum social agony of the graph."""
-        return self._space.agony.value
-
-    def run(self, method: str, *, reverse: bool = False) -> CycleBreak:
-        """Break the cycles by one method, or by the one that "auto" stands for here."""
-        # An unknown name, or one that cannot do what is requested, is an error before the work.
-        weighted = method == "auto" or METHODS[method].weighted
-        if self._space.weights is not None and not weighted:
-            known = ", ".join(name for name in METHODS if METHODS[name].weighted)
-            raise InputError(f"The method {method} ignores weights; use one of {known} or auto.")
-        return interruptible(self._run, method, reverse)
-
-    def _run(self, name: str, reverse: bool) -> CycleBreak:
-        started = time.perf_counter()
-        space = self._space
-        edges = space.core_edges
-        method = METHODS[space.settle(name)]
-        prepared = time.perf_counter()
-        condemned, core_scores, bound = space.solve(method.name)
-        if np.any(condemned & space.kept):
-            condemned = remove_by_edge(space, condemned, core_scores, name="keep")
-        if reverse or not method.as_published:
-            condemned = space.restored(condemned, core_scores)
-        solved = time.perf_counter()
-        loops = np.flatnonzero(self.graph.sources == self.graph.targets)
-        removed = np.concatenate([loops, edges[condemned]])
-        scores = np.full(len(removed), np.inf)
-        scores[len(loops) :] = core_scores[condemned]
-        order = np.argsort(removed, kind="stable")  # at once where there are no loops
-        removed, scores = removed[order], scores[order]
-        timings = {"components": prepared - started, "choose": solved - prepared}
-        costs = np.ones(self.graph.n_edges) if space.weights is None else space.weights
-        if bound is not None:
-            bound += float(costs[loops].sum())
-        weight = float(costs[removed].sum())
-        return CycleBreak(method.name, self.graph, removed, scores, timings, weight, bound, reverse)
 
 
 def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
@@ -382,7 +306,41 @@ def break_cycles(
     >>> best.removed_edges, best.weight, best.proved
     ([('a', 'b'), ('a', 'c')], 2.0, True)
     """
-    breaker = CycleBreaker(
-        as_graph(graph), random_state, weights=weights, keep=keep, time_limit=time_limit
-    )
-    return breaker.run(method, reverse=reverse)
+    graph = as_graph(graph)
+    if not isinstance(time_limit, (int, float)) or not time_limit >= 0:
+        raise InputError(f"time_limit is {time_limit!r}; give a number of seconds from 0.")
+    weighted = method == "auto" or METHODS[method].weighted
+    if weights is not None and not weighted:
+        known = ", ".join(name for name in METHODS if METHODS[name].weighted)
+        raise InputError(f"The method {method} ignores weights; use one of {known} or auto.")
+    costs = None if weights is None else _edge_costs(graph, weights)
+    kept = None if keep is None else _kept_edges(graph, keep)
+    seed = int(generator(random_state).integers(2**63))
+    space = Workspace(graph, seed, costs, kept, float(time_limit))
+    return interruptible(_break, space, method, reverse)
+
+
+def _break(space: Workspace, name: str, reverse: bool) -> CycleBreak:
+    """Run a method, restore what may stay, and add the self-loops, which always go."""
+    started = time.perf_counter()
+    graph, edges = space.graph, space.core_edges
+    method = METHODS[space.settle(name)]
+    prepared = time.perf_counter()
+    condemned, core_scores, bound = space.solve(method.name)
+    if np.any(condemned & space.kept):
+        condemned = remove_by_edge(space, condemned, core_scores, name="keep")
+    if reverse or not method.as_published:
+        condemned = space.restored(condemned, core_scores)
+    solved = time.perf_counter()
+    loops = np.flatnonzero(graph.sources == graph.targets)
+    removed = np.concatenate([loops, edges[condemned]])
+    scores = np.full(len(removed), np.inf)
+    scores[len(loops) :] = core_scores[condemned]
+    order = np.argsort(removed, kind="stable")  # at once where there are no loops
+    removed, scores = removed[order], scores[order]
+    timings = {"components": prepared - started, "choose": solved - prepared}
+    costs = np.ones(graph.n_edges) if space.weights is None else space.weights
+    if bound is not None:
+        bound += float(costs[loops].sum())
+    weight = float(costs[removed].sum())
+    return CycleBreak(method.name, graph, removed, scores, timings, weight, bound, reverse)

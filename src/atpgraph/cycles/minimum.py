@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.graph.traversal import peel
 from atpgraph.util.arrays import BoolArray, Float64Array, IntArray
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import Watch, kernel, on_compilation
 from atpgraph.util.threads import checkpoint
 
 _TOLERANCE = 1e-6
@@ -53,10 +53,39 @@ def cheapest_cut(
     """Return the cheapest set of edges found, and a lower bound on the weight of any such set.
 
     All edges of `core` lie on cycles; those of `kept` must stay and are acyclic. `removed` is a set
-    that breaks all cycles, to improve on. After so many seconds no component is solved any more.
+    that breaks all cycles, to improve on. After so many seconds no component is solved any more;
+    the first call on a machine also compiles kernels, and that time does not count.
     """
-    until = time.perf_counter() + seconds
-    removed = removed.copy()
+    with on_compilation() as compiling:
+        until = _Deadline(time.perf_counter() + seconds, compiling)
+        return _cheapest_cut(core, weights, kept, removed.copy(), until, rng)
+
+
+@dataclass(frozen=True)
+class _Deadline:
+    """When to stop; time spent compiling puts it off."""
+
+    at: float
+    compiling: Watch
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self.at + self.compiling.seconds - time.perf_counter()
+
+    def sooner(self, share: float) -> _Deadline:
+        """Return the deadline after a share of the time that is left."""
+        return replace(self, at=self.at - (1.0 - share) * self.left())
+
+
+def _cheapest_cut(
+    core: DiGraph,
+    weights: Float64Array,
+    kept: BoolArray,
+    removed: BoolArray,
+    until: _Deadline,
+    rng: np.random.Generator,
+) -> tuple[BoolArray, float]:
+    """Improve `removed` component by component, smallest first."""
     component = strongly_connected_components(core)[core.sources]
     order = np.argsort(component, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
@@ -92,7 +121,7 @@ class _Cut:
     def proved(self) -> bool:
         return self.bound >= self.best - _TOLERANCE * max(self.best, 1.0)
 
-    def solve(self, until: float) -> None:
+    def solve(self, until: _Deadline) -> None:
         """Improve both bounds until they meet or the time is over."""
         x = np.zeros(self.graph.n_edges)
         gain, linear = np.inf, None
@@ -119,7 +148,7 @@ class _Cut:
             into, out = linear.upper.marginals < -slack, linear.lower.marginals > slack
             bound = self._whole(into.astype(float), np.where(self.kept | out, 0.0, 1.0), until)
             self.bound = max(self.bound, min(bound, best))
-            if self.best == best or time.perf_counter() > until:
+            if self.best == best or until.left() < 0.0:
                 return
 
     def _order_exactly(self) -> None:
@@ -136,7 +165,7 @@ class _Cut:
         self._take(place[graph.sources] > place[graph.targets], self.weights)
         self.bound = self.best
 
-    def _search_near(self, x: Float64Array, until: float) -> None:
+    def _search_near(self, x: Float64Array, until: _Deadline) -> None:
         """Look for cheaper sets among the edges in which x and the best set differ.
 
         Few edges are left to decide, so a program takes tenths of a second at most. If none is
@@ -144,12 +173,12 @@ class _Cut:
         """
         failed = 0
         while not self.proved:
-            best, left = self.best, until - time.perf_counter()
+            best = self.best
             into, out = x > 1.0 - _TOLERANCE, x < _TOLERANCE
             self._whole(
                 (into & self.removed).astype(float),
                 (~out | self.removed).astype(float),
-                time.perf_counter() + _SHARE * left,
+                until.sooner(_SHARE),
             )
             failed = 0 if self.best < best else failed + 1
             tilted = self.weights * (1.0 + _TILT * self.rng.random(len(x)))
@@ -160,9 +189,9 @@ class _Cut:
             self._add_cycles(x)
             self._round(x)
 
-    def _linear(self, weights: Float64Array, until: float) -> Any:
+    def _linear(self, weights: Float64Array, until: _Deadline) -> Any:
         """Solve the linear program of the cycles found so far; None if the time is over before."""
-        left = until - time.perf_counter()
+        left = until.left()
         if left <= 0.0:
             return None
         checkpoint()
@@ -185,10 +214,10 @@ class _Cut:
         edges = np.concatenate(rows).astype(np.int32)  # the solver of SciPy 1.14 takes no other
         return sp.csr_array((np.ones(ends[-1]), edges, ends), shape=(len(rows), self.graph.n_edges))
 
-    def _whole(self, lower: Float64Array, upper: Float64Array, until: float) -> float:
+    def _whole(self, lower: Float64Array, upper: Float64Array, until: _Deadline) -> float:
         """Solve in whole numbers between two bounds; return a lower bound on such a solution."""
         bound = 0.0
-        while (left := until - time.perf_counter()) > 0.0:
+        while (left := until.left()) > 0.0:
             checkpoint()
             result = milp(
                 self.weights,

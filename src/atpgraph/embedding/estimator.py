@@ -431,7 +431,6 @@ class ATP(Estimator):
         model.graph_, model.removed_, model.levels_ = graph, removed, paths.levels
         model._evaluation, model.n_reachable_pairs_ = paths, paths.n_pairs
         model._keep(vectors)
-        model._lower(self.zero_)
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 

@@ -168,9 +168,9 @@ class NnlsRows:
 
 
 # Checked on generated graphs, see benchmarks/notes/defaults.md.
-NEW_ROUNDS, ROUNDS = 1, 3  # over the paths of new nodes, then over all paths that changed
+ROUNDS = 3  # the last one with hard negatives
 # A round draws for all nodes, which costs more than letting a few of them learn several times.
-DESCENT = Descent(passes=3, averaged=0.7, settled=40.0)
+DESCENT = Descent(passes=3, averaged=0.7, hard=256, hard_rounds=0.34)
 
 
 class Grown(NamedTuple):
@@ -204,24 +204,20 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
     sources, targets = _opening(old, model.dag_, found)
     above = np.union1d(reachable(dag.reverse(), sources), moved)
     below = np.union1d(reachable(dag, targets), moved)
-
-    blank = np.zeros((len(new), model.source_.shape[1]), dtype=np.float32)
-    vectors = [np.concatenate([x, blank]) for x in (model.source_, model.target_)]
-    if model.zero_:
-        vectors[0][:, -2] += np.float32(model.zero_)
-    options = Options(
-        n_components=blank.shape[1], regularization=model.settings_.regularization,
-        n_jobs=model.n_jobs, random_state=model.random_state,
-    )  # fmt: skip
-    # A node whose paths fit as well as those of the first model did has few new ones.
-    descent = replace(DESCENT, fits=model.objective_[-1] if len(model.objective_) else 0.0)
-    for changed, rounds in (((new, new), NEW_ROUNDS), ((above, below), ROUNDS)):
-        if any(map(len, changed)):
-            fit = fit_panels(
-                paths, table, replace(options, max_iter=rounds), descent=descent,
-                start=Start(vectors[0], vectors[1], *changed),
-            )  # fmt: skip
-            vectors = [fit.source, fit.target]
+    vectors = [model.source_, model.target_]
+    if len(above) or len(below):
+        options = Options(
+            n_components=model.source_.shape[1], regularization=model.settings_.regularization,
+            max_iter=ROUNDS, n_jobs=model.n_jobs, random_state=model.random_state,
+        )  # fmt: skip
+        losses = model.objective_
+        # A node whose paths fit as well as those of the first model did has few new ones.
+        descent = replace(DESCENT, fits=losses[-1] if len(losses) else 0.0)
+        start = Start(vectors[0], vectors[1], above, below, float(losses.sum()), float(model.zero_))
+        fit = fit_panels(paths, table, options, descent=descent, start=start)
+        vectors = [fit.source, fit.target]
+        if model.zero_:
+            fit.source[:, -2] -= np.float32(model.zero_)
     return Grown(found.graph, found.removed, paths, table, vectors)
 
 

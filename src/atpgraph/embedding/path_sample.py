@@ -14,6 +14,7 @@ import numpy as np
 
 from atpgraph.closure import PanelSource, Paths, Positions
 from atpgraph.closure.panel import COLUMNS, Panel, bit
+from atpgraph.graph.traversal import sweep
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -231,20 +232,20 @@ def _by_distance(
     result = {}
     for name, (first, last) in DISTANCES.items():
         before = words
-        if last is None:  # in place and sinks first: all that is reached
-            words = before.copy()
-            _gather(*view.successors, words, words)
-        else:
-            words = _steps(view, before, last - first + 1)
+        words = _steps(view, before, None if last is None else last - first + 1)
         result[name] = _draw((words & ~before)[None], view, drawn, rng)[1]
     return result
 
 
-def _steps(view: Positions, words: UInt64Array, count: int) -> UInt64Array:
-    for _ in range(count):
+def _steps(view: Positions, words: UInt64Array, count: int | None) -> UInt64Array:
+    """Give every position the bits of those at most `count` edges away, None for any number."""
+    order = np.arange(view.n)
+    for _ in range(count or 1):
         checkpoint()
-        before, words = words, np.empty_like(words)
-        _gather(*view.successors, before, words)
+        before, words = words, words.copy()
+        # In place, and sinks first, the bits travel all the way.
+        source = words if count is None else before
+        sweep(order, *view.successors, source, words, 0, words.shape[1])
     return words
 
 
@@ -274,19 +275,6 @@ def _hard_pairs(
     # Of nodes without look-alikes the paths are left out as well, unless there are none at all.
     used = alike if alike.any() else ~alike
     return np.stack([u[used], v[used]]), np.stack([u[alike], found[alike]])
-
-
-@kernel
-def _gather(
-    indptr: Int64Array, successors: Int32Array, before: UInt64Array, after: UInt64Array
-) -> None:
-    """Give every position the bits of its successors, which have lower positions."""
-    for u in range(len(indptr) - 1):
-        for w in range(before.shape[1]):
-            after[u, w] = before[u, w]
-        for e in range(indptr[u], indptr[u + 1]):
-            for w in range(before.shape[1]):
-                after[u, w] |= before[successors[e], w]
 
 
 @kernel

@@ -22,6 +22,7 @@ from atpgraph.util.arrays import (
     FloatArray,
     Int32Array,
     Int64Array,
+    IntArray,
     UInt16Array,
     UInt32Array,
 )
@@ -60,7 +61,7 @@ def view_of(model: Any, direction: str) -> View:
     return View(model.target_, model.source_, -model.levels_, model.dag_.reverse())
 
 
-def pair_scores(left: FloatArray, right: FloatArray, u: Int64Array, v: Int64Array) -> Float64Array:
+def pair_scores(left: FloatArray, right: FloatArray, u: IntArray, v: IntArray) -> Float64Array:
     """Return ⟨left[u], right[v]⟩ for every pair."""
     scores = np.empty(len(u))
     for start in range(0, len(u), _PAIRS):

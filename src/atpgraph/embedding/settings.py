@@ -108,7 +108,7 @@ def without_removed(given: dict[str, Any], current: dict[str, Any]) -> dict[str,
             raise TypeError(f"ATP has no parameter {name!r}.")
         if name == "solver" and value == "svd":
             raise InputError(
-                "ATP has no solver 'svd' any more; use atpgraph.linkpred.baselines.SVDM."
+                "ATP has no solver 'svd' any more; use atpgraph.linkpred.baselines.svdm."
             )
         if name == "solver" and value == "nnls" and current["purpose"] == "reachability":
             replaced = {"purpose": "paper", "zero_weight": "auto"}

@@ -24,7 +24,7 @@ from atpgraph.factorization._panel_rows import (
     learn_rows,
 )
 from atpgraph.factorization.nnls import Factorization, Options
-from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, IntArray
+from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, FloatArray, IntArray
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator, rng_state
 from atpgraph.util.threads import Workers
@@ -33,12 +33,17 @@ Task = tuple[int, int, int]  # positions from … to, and a seed
 
 
 class Start(NamedTuple):
-    """Vectors of an earlier fit, zeros for new nodes, and the nodes whose vectors learn."""
+    """An earlier fit, whose nodes come first, and the nodes that learn from their paths now.
 
-    source: AnyArray
-    target: AnyArray
-    sources: IntArray
+    All nodes beyond those of the earlier fit learn, at first on their own.
+    """
+
+    source: FloatArray
+    target: FloatArray
+    sources: IntArray  # nodes whose source vectors learn
     targets: IntArray
+    loss: float  # mean losses per path of the earlier fit, summed over its rounds
+    zero: float = 0.0  # by how much it lowered all scores in the end
 
 
 _WIDTH = 16  # vectors are padded to a multiple of this
@@ -75,7 +80,7 @@ class Descent:
     hard_margin: float = 0.5
     hard_rounds: float = 0.3
     fits: float = 0.0  # mean loss per path below which a node skips its other passes of a round
-    settled: float = 60.0  # sum of squared gradients that a vector of an earlier fit has seen
+    settled: float = 2.0  # multiplies the squared gradients that an earlier fit has seen
     # A mean loss per path below which only the last rounds are still to come; 0 for never.
     enough: float = 0.0
 
@@ -114,8 +119,8 @@ def fit_panels(
     Parameters
     ----------
     start : Start, optional
-        Vectors of an earlier fit to continue from, and the nodes that learn; rows of zeros start at
-        random.
+        An earlier fit to continue from, and the nodes that learn. Vectors that it does not have, or
+        that are zeros, start at random.
     run : RowMap, optional
         Runs the rows of half a round; by default threads of this process.
 
@@ -182,10 +187,11 @@ class _Learning:
         self.seen = np.zeros((2, shape[0]), dtype=np.float32)
         self.sums: list[Float32Array] = []
         self.last: PanelRound | None = None  # its arrays are overwritten
-        self.learners: list[Any] = [slice(None)] * 2 if start is None else list(start[2:])
+        # Nodes whose vectors learn, as a list or slice, and marked.
+        self.learners: list[Any] = [slice(None)] * 2 if start is None else [*start[2:4]]
         self.only = np.zeros((2, len(self.levels)), dtype=np.bool_)
-        for at, nodes in enumerate(self.learners):
-            self.only[at, nodes] = True
+        for marks, nodes in zip(self.only, self.learners, strict=True):
+            marks[nodes] = True
 
     def land(self) -> None:
         """Compute initial vectors: random ones, plus those from landmarks where there are any."""
@@ -237,19 +243,35 @@ class _Learning:
         return weights, mean
 
     def continue_from(self, start: Start) -> None:
-        """Begin with given vectors, which take small steps; rows of zeros begin at random."""
-        free, bias = self.free, self.bias
-        sides = zip(self.vectors, start[:2], start[2:], strict=True)
+        """Begin with the vectors of an earlier fit, which take small steps, and random new ones.
+
+        New nodes learn in a round of their own: as some among many they would learn little.
+        """
+        free, bias, how = self.free, self.bias, self.descent
+        known, scale = len(start.source), np.float32(self.unit**-0.5)
+        for vectors, given in zip(self.vectors, start[:2], strict=True):
+            np.multiply(given[:, :free], scale, out=vectors[:known, :free])
+        # What each vector saw: in every round its paths, with the mean square of their gradients.
+        slope = how.settled * 2 * start.loss / self.unit**2
+        for at, side in enumerate(self.sides):
+            paths = np.minimum(side.sizes, how.draws) + how.edges
+            facing = self.vectors[1 - at][:known, :free]
+            square = float(np.einsum("ij,ij->", facing, facing)) / max(facing.size, 1)
+            self.seen[at] = slope * square * paths
+        sides = zip(self.vectors, start[:2], self.learners, strict=True)
         for at, (vectors, given, nodes) in enumerate(sides):
-            blank = nodes[~given[nodes, :free].any(axis=1)]
-            np.multiply(given[:, :free], np.float32(self.unit**-0.5), out=vectors[:, :free])
-            vectors[blank, :free] = self.rng.uniform(-_NOISE, _NOISE, (len(blank), free))
-            self.seen[at] = self.descent.settled
-            self.seen[at, blank] = 0
+            blank = nodes[~vectors[nodes, :free].any(axis=1)]
             if bias >= 0:
                 vectors[:, bias + 1 - at] = 1
-                vectors[:, bias + at] = given[:, bias + at] / np.float32(self.unit)
+                vectors[:known, bias + at] = given[:, bias + at] / np.float32(self.unit)
+                vectors[:known, bias + at] += np.float32(0 if at else start.zero / self.unit)
                 vectors[blank, bias + at] = 0
+            vectors[blank, :free] = self.rng.uniform(-_NOISE, _NOISE, (len(blank), free))
+            self.seen[at, blank] = 0
+        every = self.only.copy()
+        self.only[:, :known] = False
+        self.round(tilted=False, hard=0)
+        self.only = every
 
     def run(self) -> Factorization:
         """Learn for a number of rounds, resuming where an earlier run left off."""

@@ -253,7 +253,7 @@ def _frequent_pairs(
         start, end = rng.integers(0, n, size=(2, 512))
         masks = np.zeros((n, 8), dtype=np.uint64)
         np.bitwise_or.at(masks, (start, word), bits)
-        sweep(topological, back.indptr, back.targets, masks, 0, 8)
+        sweep(topological, back.indptr, back.targets, masks, masks, 0, 8)
         joined = ((masks[end, word] & bits) != 0) & (start != end)
         keys = np.concatenate([keys, start[joined] * n + end[joined]])
         # The first to appear stay, so that no pair is favoured.

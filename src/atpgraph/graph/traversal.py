@@ -139,13 +139,22 @@ def breadth_first(
 
 @kernel
 def sweep(
-    order: Any, indptr: Int64Array, neighbors: Int32Array, bits: Any, first: int, stop: int
+    order: Any,
+    indptr: Int64Array,
+    neighbors: Int32Array,
+    before: Any,
+    bits: Any,
+    first: int,
+    stop: int,
 ) -> None:
-    """Give every node, in this order, the bits of its neighbors, in the words first … stop."""
+    """Give every node, in this order, the bits of its neighbors, in the words first … stop.
+
+    `before` has the bits of the neighbors; if it is `bits` itself, they travel on along the order.
+    """
     for u in order:
         for e in range(indptr[u], indptr[u + 1]):
             for w in range(first, stop):
-                bits[u, w] |= bits[neighbors[e], w]
+                bits[u, w] |= before[neighbors[e], w]
 
 
 @kernel

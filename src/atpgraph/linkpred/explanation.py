@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.ranking import Head, Ranker
-from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5
 # Evidence that says the same in several ways is one reason.
@@ -69,7 +67,6 @@ class Explanation:
 
 def explain(evidence: Collection, head: Head, u: int, v: int) -> tuple[float, float, list[Reason]]:
     """Return the score of u → v, the score of a pair with no evidence, and the reasons between."""
-    graph = evidence.graph
     found = evidence.pairs(np.array([u]), np.array([v]))
     terms = evidence.as_terms(found)[0]
     group_of = {kind: group for group, kinds in GROUPS.items() for kind in kinds}
@@ -77,16 +74,16 @@ def explain(evidence: Collection, head: Head, u: int, v: int) -> tuple[float, fl
     nothing = evidence.as_terms(np.zeros_like(found))[0]
     reference = np.where(np.isin(groups, _AGAINST_USUAL), head.usual, nothing)
     above = (terms - reference) * head.weights
-    numbers = zip(evidence.names, evidence.number_kinds, found[0].tolist(), strict=True)
-    values: dict[str, dict[str, float]] = {}
-    for name, kind, value in numbers:
-        if value and not name.startswith("attributes "):
-            values.setdefault(group_of[kind], {})[name] = value
     reasons = []
     for group in GROUPS:
-        if (groups == group).any() and (values.get(group) or above[groups == group].any()):
-            shown = values.get(group, {})
-            words, nodes = _words(graph, evidence, group, shown, u, v)
+        numbers = zip(evidence.names, evidence.number_kinds, found[0].tolist(), strict=True)
+        shown = {
+            name: value
+            for name, kind, value in numbers
+            if value and group_of[kind] == group and not name.startswith("attributes ")
+        }
+        if shown or above[groups == group].any():
+            words, nodes = _words(evidence, group, shown, u, v)
             reasons.append(Reason(group, float(above[groups == group].sum()), shown, words, nodes))
     reasons.sort(key=lambda reason: -abs(reason.weight))
     base = float(head.score(reference[None])[0])
@@ -103,24 +100,23 @@ def explain_popularity(ranker: Ranker, u: int, v: int) -> tuple[float, float, li
 
 
 def _words(
-    graph: DiGraph, evidence: Collection, group: str, values: dict[str, float], u: int, v: int
+    evidence: Collection, group: str, values: dict[str, float], u: int, v: int
 ) -> tuple[str, list[Any]]:
     """Return facts that hold, in words, and the labels of the nodes they name."""
+    graph = evidence.graph
     out_u, in_v = targets_of(graph, u), targets_of(graph.reverse(), v)
     if group == "neighborhood":
         between = np.intersect1d(out_u, in_v)
         same = np.intersect1d(out_u, targets_of(graph, v))
         together = np.intersect1d(targets_of(graph.reverse(), u), in_v)
-        names = _labels(graph, between if len(between) else np.union1d(same, together))
-        facts = [
-            _count(len(nodes), what)
-            for nodes, what in (
-                (between, "path of two steps"),
-                (same, "target in common"),
-                (together, "source in common"),
-            )
-            if len(nodes)
-        ]
+        shared = between if len(between) else np.union1d(same, together)
+        # The least popular first: they say most.
+        degree = graph.in_degree[shared] + graph.out_degree[shared]
+        names = graph.labels[shared[np.argsort(degree, kind="stable")[:_NAMED]]].tolist()
+        kinds = {
+            "path of two steps": between, "target in common": same, "source in common": together,
+        }  # fmt: skip
+        facts = [_count(len(nodes), what) for what, nodes in kinds.items() if len(nodes)]
         if values.get("><>", 0) and not facts:
             facts.append("nodes with the same targets link to it")
         if values.get("proximity", 0) >= 5e-5:
@@ -150,12 +146,6 @@ def _words(
         told = f"{abs(apart):,} {way} the source" if apart else "the same as the source"
         return f"the target is on level {int(level[v]):,}, {told}", []
     return f"attributes are alike by {values.get('similarity', 0.0):.2f}", []
-
-
-def _labels(graph: DiGraph, codes: Int64Array) -> list[Any]:
-    """Return the labels of a few of the nodes, the least popular first: they say most."""
-    few = codes[np.argsort(graph.in_degree[codes] + graph.out_degree[codes], kind="stable")]
-    return list(graph.labels[few[:_NAMED]].tolist())
 
 
 def _count(number: int, what: str) -> str:

@@ -75,8 +75,7 @@ class Hidden(NamedTuple):
     def left(self, which: BoolArray | None = None) -> DiGraph:
         """Return a graph of the hidden edges, or of some of them."""
         edges = self.edges if which is None else self.edges[which]
-        u, v = self.graph.sources[edges], self.graph.targets[edges]
-        return DiGraph.from_codes(u, v, self.graph.n_nodes)
+        return self.graph.keep_edges(np.bincount(edges, minlength=self.graph.n_edges))
 
     def connected(self) -> BoolArray:
         """Return which hidden edges join nodes that are still connected, ignoring directions."""
@@ -115,12 +114,12 @@ def learn(
         judged = rng.random(graph.n_nodes) < 1 / 3
         samples.append(draw_sample(hidden, evidence, ~judged, rng, max_pairs))
     sample = Sample.joined(samples)
-    rows, against = (sample.terms, sample.weight), sample.against()
+    compared = sample.compared()
     with stage("combination"):
         doubtful = np.array([kind == "attributes" for kind in evidence.term_kinds])
-        helpful = not doubtful.any() or _helps(doubtful, *rows, *against["link"])
+        helpful = not doubtful.any() or _helps(compared["link"], doubtful)
         use = np.ones_like(doubtful) if helpful else ~doubtful
-        heads = {name: fit_pairs(*rows, *sides, use) for name, sides in against.items()}
+        heads = {name: fit_pairs(pairs, use) for name, pairs in compared.items()}
         choices = sample.choices
         chosen = fit_logit(choices, CHOICE_RIDGE, use)
         other = choices.taken == 0
@@ -131,7 +130,8 @@ def learn(
         ranker = Ranker(hidden.rest, evidence, heads["target"], n_candidates, horizon)
         learned = _judge(hidden, ranker, heads, judged, cold, rng)
         for name in ("direction", "order"):
-            learned.validation[name] = _judged(*rows, *against[name], use)
+            score = _held_out(compared[name], use)
+            learned.validation[name] = _report(compared[name], score, score)
     return learned, evidence
 
 
@@ -187,13 +187,19 @@ class Sample(NamedTuple):
         moved = [s._replace(group=s.group + by) for s, by in zip(samples, firsts, strict=True)]
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
-    def against(self) -> dict[str, tuple[Int64Array, Int64Array]]:
-        """Return the rows of links, and the rows to compare them with, by question."""
+    def compared(self) -> dict[str, Compared]:
+        """Return links and what to compare them with, by question."""
         link, other, _, apart = (np.flatnonzero(self.kind == kind) for kind in range(4))
         if len(other) > 10 * _AGAINST:  # near misses too
             other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
         way, back = (np.flatnonzero(self.single & (self.kind == kind)) for kind in (LINK, BACK))
-        return {"link": (link, other), "direction": (way, back), "order": (link, apart)}
+        sides = {"link": (link, other), "direction": (way, back), "order": (link, apart)}
+        made = {}
+        for question, (good, bad) in sides.items():
+            rows = np.concatenate([good, bad])
+            truth = np.arange(len(rows)) < len(good)
+            made[question] = Compared(self.terms[rows], truth, self.weight[rows])
+        return made
 
     @property
     def choices(self) -> Choices:
@@ -266,7 +272,7 @@ def draw_sample(
     table, v, kind, offset, weight = (np.concatenate(side) for side in zip(*found, strict=True))
     group = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
     u = sources[group]
-    terms = evidence.as_terms(evidence.numbers(table.astype(np.float64), u, v))
+    terms = evidence.terms(u, v, table)
     # A row of kind BACK is the reverse (u, v) of a hidden edge v → u: here (u, v) must be no edge.
     ends = np.where(kind == BACK, (u, v), (v, u))
     return Sample(terms, group, kind, graph.find_edges(*ends) < 0, offset, weight)
@@ -319,78 +325,85 @@ def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, f
     return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))
 
 
-def fit_pairs(
-    terms: Float64Array,
-    weight: Float64Array,
-    good: Int64Array,
-    bad: Int64Array,
-    use: BoolArray | None = None,
-) -> Head:
-    """Fit a logistic regression that tells good rows from bad rows.
+class Compared(NamedTuple):
+    """Pairs of which some are links, one row each."""
+
+    terms: Float64Array  # or a score
+    link: BoolArray
+    weight: Float64Array
+
+    def part(self, which: BoolArray) -> Compared:
+        """Return some of the rows."""
+        return Compared(self.terms[which], self.link[which], self.weight[which])
+
+    def balanced(self, rate: float = 0.5, total: float = 1.0) -> Float64Array:
+        """Scale weights so that they add up to a total, and those of links to a share of it."""
+        good, bad = self.weight[self.link].sum(), self.weight[~self.link].sum()
+        scale = np.where(self.link, total * rate / good, total * (1 - rate) / bad)
+        return np.asarray(self.weight * scale)
+
+
+def fit_pairs(pairs: Compared, use: BoolArray | bool = True) -> Head:
+    """Fit a logistic regression that tells links from other pairs.
 
     Both sides have the same total weight, so a score of 0 means even odds at a base rate of ½.
     """
-    nothing = np.zeros(terms.shape[1])
-    if not len(good) or not len(bad):  # every edge has its reverse, or all are reached
+    x, link = pairs.terms, pairs.link
+    nothing = np.zeros(x.shape[1])
+    if link.all() or not link.any():  # every edge has its reverse, or all are reached
         return Head(nothing, 0.0, nothing)
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise MissingDependencyError("scikit-learn", "links", "Learning to predict links") from None
-    rows = terms[np.concatenate([good, bad])]
-    counts = [weight[side] * (len(rows) / (2 * weight[side].sum())) for side in (good, bad)]
-    mean, spread = rows.mean(axis=0), rows.std(axis=0)
-    varies = spread > 1e-9  # a term that never varies gets no weight
-    varies = varies if use is None else varies & use
-    usual = np.average(terms[bad], axis=0, weights=weight[bad])
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    varies = (spread > 1e-9) & use  # a term that never varies gets no weight
+    usual = np.average(x[~link], axis=0, weights=pairs.weight[~link])
     if not varies.any():  # isolated edges, say: hiding them leaves no evidence
         return Head(nothing, 0.0, usual)
     model: Any = LogisticRegression(C=1.0 / RIDGE, max_iter=200, solver="newton-cholesky")
-    scaled = (rows[:, varies] - mean[varies]) / spread[varies]
-    truth = np.repeat([1, 0], [len(good), len(bad)])
-    model.fit(scaled, truth, sample_weight=np.concatenate(counts))
+    scaled = (x[:, varies] - mean[varies]) / spread[varies]
+    model.fit(scaled, link, sample_weight=pairs.balanced(total=len(x)))
     found = nothing
     found[varies] = model.coef_[0] / spread[varies]
     return Head(found, float(model.intercept_[0] - mean @ found), usual)
 
 
-_HALVES = ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2)))
+def _held_out(pairs: Compared, use: BoolArray | bool) -> Float64Array:
+    """Return the score of every row by a model of the other half of the links and others."""
+    score, odd = np.empty(len(pairs.link)), np.empty(len(pairs.link), dtype=bool)
+    for side in (pairs.link, ~pairs.link):
+        odd[side] = np.arange(np.count_nonzero(side)) % 2 == 1
+    for theirs in (odd, ~odd):
+        score[theirs] = fit_pairs(pairs.part(~theirs), use).score(pairs.terms[theirs])
+    return score
 
 
-def _helps(
-    doubtful: BoolArray,
-    terms: Float64Array,
-    weight: Float64Array,
-    good: Int64Array,
-    bad: Int64Array,
-) -> bool:
+def _helps(pairs: Compared, doubtful: BoolArray) -> bool:
     """Return whether the terms lower the held-out loss by more than its standard error."""
-    gains, counts = [], []
-    for mine, theirs in _HALVES:
-        heads = [fit_pairs(terms, weight, good[mine], bad[mine], u) for u in (~doubtful, None)]
-        for side, sign in ((good[theirs], -1.0), (bad[theirs], 1.0)):
-            less, full = (np.logaddexp(0.0, sign * head.score(terms[side])) for head in heads)
-            gains.append(less - full)
-            counts.append(weight[side] / (4 * weight[side].sum()))
-    gain, share = np.concatenate(gains), np.concatenate(counts)
+    sign = np.where(pairs.link, -1.0, 1.0)
+    less, full = (np.logaddexp(0.0, sign * _held_out(pairs, use)) for use in (~doubtful, True))
+    gain, share = less - full, pairs.balanced()
     mean = share @ gain
     return bool(mean > np.sqrt(share**2 @ (gain - mean) ** 2))
 
 
-def _judged(
-    terms: Float64Array, weight: Float64Array, good: Int64Array, bad: Int64Array, use: BoolArray
-) -> dict[str, Any]:
-    """Return AUC and calibration by two-fold cross-validation."""
-    if min(len(good), len(bad)) < 4:
-        return {"auc": None, "error": None, "bins": []}
-    score = np.empty(len(terms))
-    for mine, theirs in _HALVES:
-        head = fit_pairs(terms, weight, good[mine], bad[mine], use)
-        for side in (good[theirs], bad[theirs]):
-            score[side] = head.score(terms[side])
-    rows, link = np.concatenate([good, bad]), np.repeat([True, False], [len(good), len(bad)])
-    share = np.concatenate([weight[side] / (2 * weight[side].sum()) for side in (good, bad)])
-    return {"auc": _auc(score[rows], link, share)} | calibration(expit(score[rows]), link, share)
+def _report(pairs: Compared, score: Float64Array, ratio: Float64Array) -> dict[str, Any]:
+    """Return the AUC of scores, and how far stated probabilities are from observed shares.
+
+    The probabilities are those of `ratio`, log-odds at a base rate of ½.
+    """
+    if np.bincount(pairs.link, minlength=2).min() < 4:
+        return {"auc": None, "error": None, "bins": [], "errors": {}}
+    from sklearn.metrics import roc_auc_score
+
+    found = {
+        rate: calibration(expit(ratio + logit(rate)), pairs.link, pairs.balanced(rate))
+        for rate in BASE_RATES
+    }
+    errors = {str(rate): told["error"] for rate, told in found.items()}
+    auc = float(roc_auc_score(pairs.link, score, sample_weight=pairs.balanced()))
+    return {"auc": auc} | found[BASE_RATES[0]] | {"errors": errors}
 
 
 def calibration(
@@ -452,6 +465,7 @@ def _judge(
 
     found = list(zip(*ranker.evidence.local.scan(sources, visit), strict=True))
     features, hit, rank, score, link, joined, weight = (np.concatenate(side) for side in found)
+    pairs = Compared(score, link, weight)
     # The sources of suggestions and of pairs, by number.
     listed, source = (
         np.repeat(np.arange(len(sources)), [len(each) for each in found[at]]) for at in (1, 3)
@@ -465,9 +479,8 @@ def _judge(
         counts, rows = np.minimum(own / own[lists].mean(), _CAP), lists[listed]
         rates = ranking.fit_hit_rates(features[rows], hit[rows], counts[listed[rows]])
         ratio = Curve(np.array([-20.0, 20.0]), np.array([-20.0, 20.0]))
-        good, bad = which[source] & link, which[source] & ~link
-        if np.count_nonzero(good) > 1 and bad.any():
-            ratio = ranking.fit_log_ratio(score[good], weight[good], score[bad], weight[bad])
+        if np.count_nonzero(link[which[source]]) > 1 and not link[which[source]].all():
+            ratio = ranking.fit_log_ratio(*pairs.part(which[source]))
         return ratio, HitRates(*rates, cold, density)
 
     # Validate each half of the sources by what the other half teaches.
@@ -483,8 +496,8 @@ def _judge(
     ranks = [{"rank": at, **row} for at, row in enumerate(ranks, 1)]
     away = max((abs(row["stated"] - row["right"]) for row in ranks), default=None)
     report = {
-        "link": _at_base_rates(score, stated, link, weight),
-        "connected": _at_base_rates(score[joined], stated[joined], link[joined], weight[joined]),
+        "link": _report(pairs, score, stated),
+        "connected": _report(pairs.part(joined), score[joined], stated[joined]),
         "hits": {"error": away, "ranks": ranks},
     }
     ratio, hits = learned_from(np.ones(len(sources), dtype=bool))
@@ -499,27 +512,6 @@ def _density(missing: float, graph: DiGraph) -> float:
     """Return the share of missing links among the pairs without an edge."""
     n = graph.n_nodes
     return float(np.clip(missing / max(n * (n - 1.0) - graph.n_edges, 1.0), 1e-12, 0.5))
-
-
-def _at_base_rates(
-    score: Float64Array, ratio: Float64Array, link: BoolArray, weight: Float64Array
-) -> dict[str, Any]:
-    if min(link.sum(), (~link).sum()) < 4:
-        return {"auc": None, "error": None, "bins": [], "errors": {}}
-    share = np.where(link, weight / weight[link].sum(), weight / weight[~link].sum())
-    found = {
-        rate: calibration(expit(ratio + logit(rate)), link, share * np.where(link, rate, 1 - rate))
-        for rate in BASE_RATES
-    }
-    errors = {str(rate): told["error"] for rate, told in found.items()}
-    return {"auc": _auc(score, link, share)} | found[BASE_RATES[0]] | {"errors": errors}
-
-
-def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
-    """Return the area under the ROC curve of weighted pairs."""
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(links, score, sample_weight=weight))
 
 
 def _popularity(

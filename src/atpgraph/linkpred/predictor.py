@@ -132,34 +132,28 @@ class LinkPredictor(Estimator):
             the order of ``graph_.edges()``. The predictor then learns from the newest sources what
             comes next.
         """
-        self._check()
-        given = as_graph(graph)
-        with progress_display() if self.verbose else contextlib.nullcontext():
-            self._fit(given, attributes, times)
-        return self
-
-    def _check(self) -> None:
         select_kinds(self.evidence)
         thread_count(self.n_jobs)
         for name in ("n_components", "n_candidates", "max_pairs"):
             whole_number(name, getattr(self, name))
         if not 0 < self.fraction < 1:
             raise InputError(f"fraction is {self.fraction}; it must be between 0 and 1.")
-
-    def _fit(self, graph: DiGraph, attributes: Any, times: Any) -> None:
+        given = as_graph(graph)
         plan_rng, seeds = generator(self.random_state).spawn(2)
         seed = int(seeds.integers(2**31))
         known = clock = None
-        if attributes is not None:
-            known = attribute_vectors(attributes, graph, random_state=seed)
-        if times is not None:
-            clock = Clock.of(times, graph)
-        settings = Settings(self.n_components, self.n_jobs, seed, known, clock)
-        learned, evidence = learn(
-            graph, lambda: Collection(self.evidence, settings), plan_rng, fraction=self.fraction,
-            max_pairs=self.max_pairs, n_candidates=self.n_candidates,
-        )  # fmt: skip
-        self._use(graph, evidence.fit(graph), learned)
+        with progress_display() if self.verbose else contextlib.nullcontext():
+            if attributes is not None:
+                known = attribute_vectors(attributes, given, random_state=seed)
+            if times is not None:
+                clock = Clock.of(times, given)
+            settings = Settings(self.n_components, self.n_jobs, seed, known, clock)
+            learned, evidence = learn(
+                given, lambda: Collection(self.evidence, settings), plan_rng,
+                fraction=self.fraction, max_pairs=self.max_pairs, n_candidates=self.n_candidates,
+            )  # fmt: skip
+            self._use(given, evidence.fit(given), learned)
+        return self
 
     def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
         """Take a graph, its evidence, and what was learned."""
@@ -187,18 +181,12 @@ class LinkPredictor(Estimator):
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
         """Return :meth:`score_pairs` of node indices, a bounded number at a time."""
         self._fitted()
-        return self.score_all(u, v)[question]
-
-    def score_all(self, u: IntArray, v: IntArray) -> Registry[Float64Array]:
-        """Return log-odds of pairs of node indices for every question."""
+        head, scores = Registry("question", self.heads_)[question], np.empty(len(u))
         # Sorted by source, so that pieces of bounded size share few rows of evidence.
         order = np.argsort(u, kind="stable")
-        scores = Registry("question", {name: np.empty(len(u)) for name in self.heads_})
         for low in range(0, len(u), _PIECE):
             part = order[low : low + _PIECE]
-            terms = self.evidence_.terms(u[part], v[part])
-            for name, head in self.heads_.items():
-                scores[name][part] = head.score(terms)
+            scores[part] = head.score(self.evidence_.terms(u[part], v[part]))
         return scores
 
     def score_from(self, u: IntArray, question: str = "link") -> Float64Array:

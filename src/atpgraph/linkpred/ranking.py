@@ -199,15 +199,14 @@ def fit_curve(x: Float64Array, y: Float64Array, weight: Float64Array) -> Curve:
     return Curve(center / total, isotonic_regression(mean / total, weights=total).x)
 
 
-def fit_log_ratio(
-    good: Float64Array, good_weight: Float64Array, bad: Float64Array, bad_weight: Float64Array
-) -> Curve:
+def fit_log_ratio(score: Float64Array, link: BoolArray, weight: Float64Array) -> Curve:
     """Learn the logarithm of how much more often links than other pairs have a score.
 
     Scores are put into bins of at least some links or of some share of the other pairs, the share
     of links in the bins is made monotone, and half an example is added to each side.
     """
-    good_weight, bad_weight = good_weight / good_weight.sum(), bad_weight / bad_weight.sum()
+    good, bad = score[link], score[~link]
+    good_weight, bad_weight = (weight[side] / weight[side].sum() for side in (link, ~link))
     steps = np.linspace(0, 1, max(2, min(40, len(good) // _LEAST)) + 1)[1:-1]
     order = np.argsort(bad, kind="stable")
     upto = np.cumsum(bad_weight[order])

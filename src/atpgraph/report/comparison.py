@@ -145,33 +145,27 @@ class _Page:
             figures.append(report.figure(protocol, chart))
         return report.grid(figures)
 
+    def _line(self, rows: list[MethodResult], xs: list[float], protocol: str) -> report.Line:
+        values = [self._headline(row, protocol).mean for row in rows]
+        return report.Line(rows[0].name, xs, values, self.colors.get(rows[0].key), markers=True)
+
     def _costs(self) -> str:
         def points(protocol: str) -> list[report.Line]:
-            return [
-                report.Line(
-                    row.name,
-                    [max(row.seconds.mean, 1e-3)],
-                    [self._headline(row, protocol).mean],
-                    self.colors.get(row.key),
-                )
-                for row in self.done
-            ]
+            return [self._line([row], [max(row.seconds.mean, 1e-3)], protocol) for row in self.done]
 
         return self._charts("time", "seconds to fit (at least 0.001)", points)
 
     def _dimensions(self) -> str:
-        keys = dict.fromkeys(row.key for row in self.result.methods if row.dim is not None)
+        by_key: dict[str, list[MethodResult]] = {}
+        for row in sorted(self.result.methods, key=lambda row: row.dim or 0):
+            if row.dim is not None and row.runs:
+                by_key.setdefault(row.key, []).append(row)
 
         def lines(protocol: str) -> list[report.Line]:
-            made = []
-            for key in keys:
-                rows = [row for row in self.result.methods if row.key == key and row.runs]
-                rows.sort(key=lambda row: row.dim or 0)
-                if rows:
-                    dims = [float(row.dim or 0) for row in rows]
-                    values = [self._headline(row, protocol).mean for row in rows]
-                    made.append(report.Line(rows[0].name, dims, values, self.colors.get(key), True))
-            return made
+            return [
+                self._line(rows, [float(row.dim or 0) for row in rows], protocol)
+                for rows in by_key.values()
+            ]
 
         return self._charts("dimension", "dimension", lines)
 

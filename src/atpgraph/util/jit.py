@@ -135,7 +135,9 @@ def compilation_note() -> str:
     return _note
 
 
-class _Watch(event.TimingListener):  # type: ignore[misc]
+class Watch(event.TimingListener):  # type: ignore[misc]
+    """Measures the time spent compiling."""
+
     def __init__(self, announce: Callable[[], None] | None) -> None:
         super().__init__()
         self.announce = announce
@@ -152,12 +154,12 @@ class _Watch(event.TimingListener):  # type: ignore[misc]
 
 
 @contextlib.contextmanager
-def on_compilation(announce: Callable[[], None] | None = None) -> Iterator[_Watch]:
+def on_compilation(announce: Callable[[], None] | None = None) -> Iterator[Watch]:
     """Call `announce` once if anything has to be compiled inside the block.
 
     The object yielded has ``seconds``: the time spent compiling so far.
     """
-    watch = _Watch(announce)
+    watch = Watch(announce)
     event.register("numba:compile", watch)
     try:
         yield watch

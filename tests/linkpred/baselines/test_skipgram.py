@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.baselines import (
-    APP,
-    LINE,
-)
-from atpgraph.linkpred.baselines.skipgram import learn, noise_table
+from atpgraph.linkpred.baselines import line
+from atpgraph.linkpred.baselines.skipgram import drawn_edges, learn, noise_table, walk_ends
 from tests.linkpred.helpers import dense
 
 
@@ -39,17 +36,16 @@ def test_one_step_of_skip_gram_by_hand() -> None:
 
 def test_line_draws_edges_by_weight() -> None:
     graph = DiGraph.from_codes([0, 0], [1, 2], 3, weights=[1.0, 9.0])
-    chunks = list(LINE().pairs(graph, 2000, np.random.default_rng(0)))
+    chunks = list(drawn_edges(graph, 2000, np.random.default_rng(0)))
     heavy = np.mean(np.concatenate([v for _, v in chunks]) == 2)
     assert 0.87 < heavy < 0.93
     with pytest.raises(InputError, match="positive"):
-        LINE().fit(DiGraph.from_codes([0, 1], [1, 0], 2, weights=[1.0, -1.0]))
+        line(DiGraph.from_codes([0, 1], [1, 0], 2, weights=[1.0, -1.0]), 4)
 
 
 def test_app_walks_end_by_rooted_pagerank() -> None:
     graph = DiGraph.from_codes([0, 0, 1, 2, 3], [1, 2, 3, 3, 0], 5)  # node 4 stands alone
-    app = APP(walks=4000, stop=0.4, max_steps=60)
-    pairs = list(app.pairs(graph, 16_000, np.random.default_rng(0)))
+    pairs = list(walk_ends(graph, 4000, 0.4, 60, np.random.default_rng(0)))
     u, v = (np.concatenate(side) for side in zip(*pairs, strict=True))
     A = dense(graph)
     P = A / np.maximum(A.sum(axis=1, keepdims=True), 1)

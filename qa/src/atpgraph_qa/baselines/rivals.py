@@ -121,12 +121,8 @@ class Oracle(UserScore):
 
     Among people who answered, the most expert one is the likeliest to be accepted. Among all, a
     person's chance is that of seeing the question, of answering it before the room is full, and of
-    being the best of those who answer; competitors are taken at their mean.
-
-    Parameters
-    ----------
-    truth : path
-        ``truth.npz`` of :func:`~atpgraph_qa.write_dump`.
+    being the best of those who answer; competitors are taken at their mean. `truth` is the
+    ``truth.npz`` of :func:`~atpgraph_qa.write_dump`.
     """
 
     name = "oracle"

@@ -72,9 +72,13 @@ def difficulty(
 ) -> None:
     """List the hardest and easiest questions, or with --evaluate compare methods."""
     from atpgraph_qa.advisor.model_folder import ModelFolder
-    from atpgraph_qa.data.store import write_columns
+    from atpgraph_qa.data.store import check_columns_file, write_columns
     from atpgraph_qa.difficulty.methods import COLUMNS
 
+    if output is not None:
+        if evaluate:
+            raise InputError("--output writes a list of questions, which --evaluate does not make.")
+        check_columns_file(output)
     opened = atpgraph_qa.Site(site)
     options: dict[str, Any] = {
         "methods": None if methods is None else names(methods),

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from atpgraph.errors import InputError
 from atpgraph.util.archive import read_json
-from atpgraph.util.files import atomic_folder, atomic_path
+from atpgraph.util.files import atomic_folder, atomic_path, check_writable
 from atpgraph_qa.data.schema import SCHEMA_VERSION, TABLES
 
 MANIFEST = "site.json"
@@ -169,6 +169,14 @@ def read_table(
     return rows
 
 
+def check_columns_file(path: str | os.PathLike[str]) -> Path:
+    """Raise an InputError before long work if :func:`write_columns` cannot write to a path."""
+    target = check_writable(path)
+    if target.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{target} ends in neither .csv nor .parquet: name one of the two.")
+    return target
+
+
 def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayLike]) -> None:
     """Write columns of equal length to a file that other tools read: ``.csv`` or ``.parquet``.
 
@@ -184,9 +192,7 @@ def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayL
     9,2
     <BLANKLINE>
     """
-    target = Path(path)
-    if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{target} ends in neither .csv nor .parquet: name one of the two.")
+    target = check_columns_file(path)
     arrow, _ = load_arrow()
     import pyarrow.csv
     import pyarrow.parquet

@@ -77,20 +77,8 @@ def load_cost(
     """Route the last questions of a site under several policies and measure what each costs.
 
     The questions come in the order in which they were asked, all active users are candidates, and
-    `top` people are asked each time; caps and spread look at who was asked before.
-
-    Parameters
-    ----------
-    site : Site or Records
-    policies : dict
-        By name; the others are compared with the first.
-    top : int
-        People asked per question.
-    split : Split, optional
-        See :class:`~atpgraph_qa.evaluation.protocols.Split`.
-    router : Router, optional
-        Not fitted yet; by default a new one.
-    random_state : int
+    `top` people are asked each time; caps and spread look at who was asked before. The other
+    policies are compared with the first. `router` is not fitted yet; by default a new one.
     """
     if top < 1:
         raise InputError(f"At least one person must be asked, not {top}.")

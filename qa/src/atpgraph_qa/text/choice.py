@@ -200,11 +200,10 @@ def shipped_axes(name: str) -> tuple[str, Axes] | None:
     resource = files("atpgraph_qa.text").joinpath(AXES.format(name))
     if not resource.is_file():
         return None
-
-    def restored(about: dict[str, object], arrays: dict[str, AnyArray]) -> tuple[str, Axes]:
-        mean, basis = (arrays[each].astype(np.float32) for each in ("mean", "basis"))
-        return str(about["model"]), Axes(mean, basis)
-
     with as_file(resource) as file:
         hint = "axes of a text model"
-        return read_archive(file, AXES_FORMAT, AXES_VERSION, hint, _AXES_FIELDS, restored)
+        about, arrays = read_archive(
+            file, AXES_FORMAT, AXES_VERSION, hint, _AXES_FIELDS, lambda *parts: parts
+        )
+    mean, basis = (arrays[each].astype(np.float32) for each in ("mean", "basis"))
+    return str(about["model"]), Axes(mean, basis)

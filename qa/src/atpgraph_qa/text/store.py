@@ -33,7 +33,6 @@ from atpgraph_qa.text.model import TextModel
 _KEYS, _VECTORS = "keys.npy", "vectors.npy"
 _SLICE = 64  # texts between two looks at the clock: well below a second
 _KEY = np.dtype("S16")
-_MARKUP = re.compile(r"<[^>]*>")
 _BODY_START = 300  # letters of a body that stand for a missing title
 
 
@@ -49,7 +48,12 @@ def question_text(title: str, body: str) -> str:
     """
     if title.strip():
         return title.strip()
-    return " ".join(html.unescape(_MARKUP.sub(" ", body)).split())[:_BODY_START]
+    return " ".join(plain_text(body).split())[:_BODY_START]
+
+
+def plain_text(body: str) -> str:
+    """Return the text of HTML."""
+    return html.unescape(re.sub(r"<[^>]*>", " ", body))
 
 
 def text_vectors(

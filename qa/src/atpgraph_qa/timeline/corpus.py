@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from array import array
 from collections import Counter
@@ -15,9 +14,9 @@ import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
+from atpgraph_qa.text.store import plain_text
 from atpgraph_qa.timeline.tables import extended
 
-_MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")
 _K1, _B = 1.2, 0.75  # of BM25, as everywhere
 _TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
@@ -36,7 +35,7 @@ def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
     """
     result = [_stem(word) for word in _WORD.findall(title.lower())]
     if body:
-        plain = html.unescape(_MARKUP.sub(" ", body)).lower()
+        plain = plain_text(body).lower()
         result = result * _TITLE_WEIGHT + [_stem(word) for word in _WORD.findall(plain)]
     return result + ["#" + tag for tag in tags]
 

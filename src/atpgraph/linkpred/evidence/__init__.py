@@ -13,7 +13,7 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
 from atpgraph.linkpred.evidence.parts import PARTS, Settings
-from atpgraph.util.arrays import Float64Array, IntArray
+from atpgraph.util.arrays import AnyArray, Float64Array, IntArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
 
@@ -84,20 +84,21 @@ class Collection:
         chosen += ["attributes"] if given.attributes is not None else []
         self.local = Local([c for c in LOCAL if c.kind in chosen], n_jobs=given.n_jobs)
         self.parts = [part(given) for part in PARTS if part.kind in chosen]
-        columns, parts = self.local.columns, self.parts
-        self.names = self.local.names + [name for part in parts for name in part.names]
+        self._all: list[Any] = [self.local, *self.parts]
+        self.names = [name for part in self._all for name in part.names]
+        self.term_names = [name for part in self._all for name in part.term_names]
+        columns = self.local.columns
         self.number_kinds = [column.kind for column in columns]
-        self.number_kinds += [part.kind for part in parts for _ in part.names]
-        self.term_names = self.local.term_names + [n for part in parts for n in part.term_names]
+        self.number_kinds += [part.kind for part in self.parts for _ in part.names]
         self.term_kinds = [column.kind for column in columns for _ in range(3)]
-        self.term_kinds += [part.kind for part in parts for _ in part.term_names]
+        self.term_kinds += [part.kind for part in self.parts for _ in part.term_names]
         self.kinds = list(dict.fromkeys(self.number_kinds))
 
     def fit(self, graph: DiGraph) -> Self:
         """Fit every kind of evidence to the graph."""
-        self.graph, parts = graph, self._all
-        with stage("evidence", len(parts)) as progress:
-            for part in parts:
+        self.graph = graph
+        with stage("evidence", len(self._all)) as progress:
+            for part in self._all:
                 part.fit(graph)
                 progress.advance()
         return self
@@ -108,27 +109,21 @@ class Collection:
         other.graph, other.settings = graph, self.settings.grown(graph, attributes)
         other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(graph)
         other.parts = [part.grown(graph, other.settings) for part in self.parts]
+        other._all = [other.local, *other.parts]
         return other
-
-    @property
-    def _all(self) -> list[Any]:
-        return [self.local, *self.parts]
 
     def part(self, kind: str) -> Any:
         """Return the evidence of a kind, or None."""
         return next((part for part in self.parts if part.kind == kind), None)
 
-    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        """Return all numbers of the pairs."""
-        return self.numbers(self.local.pairs(u, v), u, v)
-
-    def terms(self, u: IntArray, v: IntArray) -> Float64Array:
-        """Return all terms of the pairs."""
-        return self.as_terms(self.pairs(u, v))
-
-    def numbers(self, near: Float64Array, u: IntArray, v: IntArray) -> Float64Array:
-        """Return all numbers of the pairs, given those of local evidence."""
+    def pairs(self, u: IntArray, v: IntArray, near: AnyArray | None = None) -> Float64Array:
+        """Return all numbers of the pairs; `near` are those of local evidence, if known."""
+        near = self.local.pairs(u, v) if near is None else near.astype(np.float64)
         return np.concatenate([near, *(part.pairs(u, v) for part in self.parts)], axis=1)
+
+    def terms(self, u: IntArray, v: IntArray, near: AnyArray | None = None) -> Float64Array:
+        """Return all terms of the pairs."""
+        return self.as_terms(self.pairs(u, v, near))
 
     def as_terms(self, found: Float64Array) -> Float64Array:
         """Turn numbers into terms."""
@@ -143,8 +138,7 @@ class Collection:
 
     def terms_of(self, source: int, nodes: IntArray, room: Room) -> Float64Array:
         """Return the terms of a source, which the room has the local evidence of, with nodes."""
-        near = room.table[nodes].astype(np.float64)
-        return self.as_terms(self.numbers(near, np.full(len(nodes), source), nodes))
+        return self.terms(np.full(len(nodes), source), nodes, room.table[nodes])
 
     def score_from(self, sources: IntArray, weights: Float64Array) -> Float64Array:
         """Return the weighted terms of each source with all nodes, one row for each source."""

@@ -56,15 +56,12 @@ def _matrix(attributes: Any, graph: DiGraph) -> Any:
     if hasattr(attributes, "columns") and hasattr(attributes, "to_numpy"):
         attributes = _of_table(attributes, graph)
     if isinstance(attributes, Mapping):
-        labels = list(attributes)
-        codes = graph.codes_or_minus_one(labels)
-        nodes = codes[codes >= 0]
+        nodes, attributes = _by_code(attributes, graph)
         if not len(nodes):
             raise InputError(
                 "No label of the attributes is a node of the graph; check that labels are of the "
                 "same kind, text or numbers."
             )
-        attributes = [attributes[labels[at]] for at in np.flatnonzero(codes >= 0)]
         if len({np.size(row) for row in attributes}) > 1:
             raise InputError("The rows of attributes have different lengths.")
     sparse, texts = sp.issparse(attributes), _are_texts(attributes)
@@ -101,6 +98,13 @@ def _matrix(attributes: Any, graph: DiGraph) -> Any:
     scaled = np.zeros((graph.n_nodes, attributes.shape[1]))
     scaled[nodes] = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return scaled / np.sqrt(attributes.shape[1])
+
+
+def _by_code(values: Mapping[Any, Any], graph: DiGraph) -> tuple[Int64Array, list[Any]]:
+    """Return the nodes of a mapping from labels, and their values; other labels are ignored."""
+    codes = graph.codes_or_minus_one(list(values))
+    known = [value for value, code in zip(values.values(), codes, strict=True) if code >= 0]
+    return codes[codes >= 0].astype(np.int64), known
 
 
 def _are_texts(attributes: Any) -> bool:
@@ -236,10 +240,9 @@ class Clock:
         with its first edge, and its latest out-edge is the time at which it chooses targets.
         """
         if isinstance(times, Mapping):
-            codes = graph.codes_or_minus_one(list(times))
-            at, values = codes[codes >= 0], list(times.values())
+            at, values = _by_code(times, graph)
             times = np.full(graph.n_nodes, None)
-            times[at] = [value for value, code in zip(values, codes, strict=True) if code >= 0]
+            times[at] = values
         try:
             given = np.asarray(times, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from atpgraph.graph.traversal import TwoWayRows
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 
@@ -80,15 +81,6 @@ class Steps(NamedTuple):
     arrival: Float64Array
 
 
-class Adjacency(NamedTuple):
-    """Both directions of a graph."""
-
-    out_indptr: Int64Array
-    out_nodes: Int32Array
-    in_indptr: Int64Array
-    in_nodes: Int32Array
-
-
 @kernel
 def push(
     indptr: Int64Array,
@@ -151,13 +143,13 @@ def push(
 
 
 @kernel
-def walk(ends: Adjacency, steps: Steps, hub: int, budget: int, source: int, room: Room) -> None:
+def walk(ends: TwoWayRows, steps: Steps, hub: int, budget: int, source: int, room: Room) -> None:
     """Write weighted numbers of walks from a source into the columns of their patterns.
 
     After the first step a walk ends at a node with more than `hub` edges to choose from, or what
     is left of that limit when it is halved until a step follows no more than `budget` edges.
     """
-    n = len(ends.out_indptr) - 1
+    n = len(ends.indptr) - 1
     sums, lists = room.sums, room.lists
     counts = np.zeros(DEPTH, dtype=np.int64)
     part = np.empty(WIDTH, dtype=np.float32)
@@ -168,8 +160,8 @@ def walk(ends: Adjacency, steps: Steps, hub: int, budget: int, source: int, room
             for c in range(WIDTH):
                 sums[d, lists[d, i], c] = 0.0
         forward = steps.forward[step]
-        indptr = ends.out_indptr if forward else ends.in_indptr
-        targets = ends.out_nodes if forward else ends.in_nodes
+        indptr = ends.indptr if forward else ends.rev_indptr
+        targets = ends.targets if forward else ends.rev_targets
         before = 1 if d == 0 else counts[d - 1]
         limit = n if d == 0 else hub
         while d > 0:
@@ -208,7 +200,7 @@ def walk(ends: Adjacency, steps: Steps, hub: int, budget: int, source: int, room
                 if width > 2:
                     sums[d, y, 2] += part[2]
         counts[d] = found
-        back = ends.in_indptr if forward else ends.out_indptr
+        back = ends.rev_indptr if forward else ends.indptr
         for c in range(width):
             column, arrival = steps.output[step, c], steps.arrival[step, c]
             if column < 0:

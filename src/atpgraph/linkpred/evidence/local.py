@@ -12,7 +12,8 @@ from typing import Self, TypeVar
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence.kernels import WIDTH, Adjacency, Room, Steps, push, walk, weigh
+from atpgraph.graph.traversal import TwoWayRows
+from atpgraph.linkpred.evidence.kernels import WIDTH, Room, Steps, push, walk, weigh
 from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
 from atpgraph.util.progress import Stage
 from atpgraph.util.threads import Workers
@@ -114,7 +115,7 @@ class Local:
         self.budget = usual if self._given_budget is None else self._given_budget
         back = graph.reverse()
         self._rooms.clear()
-        self._ends = Adjacency(graph.indptr, graph.targets, back.indptr, back.targets)
+        self._ends = TwoWayRows.of(graph)
         self._pushes = []
         for at, column in enumerate(self.columns):
             if isinstance(column, PageRank):
@@ -200,9 +201,8 @@ def targets_of(graph: DiGraph, u: int) -> Int64Array:
 
 def undirected(graph: DiGraph) -> DiGraph:
     """Return the graph with an edge in both directions where it has one in any."""
-    ends = np.concatenate([graph.sources, graph.targets])
-    others = np.concatenate([graph.targets, graph.sources])
-    return DiGraph.from_codes(ends, others, graph.n_nodes)
+    ends = graph.sources, graph.targets
+    return DiGraph.from_codes(np.concatenate(ends), np.concatenate(ends[::-1]), graph.n_nodes)
 
 
 def _tree(columns: Sequence[PageRank | Walk]) -> Steps:

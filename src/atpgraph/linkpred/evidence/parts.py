@@ -53,23 +53,20 @@ class Settings:
 
 
 class Evidence(ABC):
-    """Numbers for each ordered pair of nodes, and the terms that linear models make of them.
-
-    ``fields`` names the arrays that are stored in a file; all else follows from the graph and the
-    settings.
-    """
+    """Numbers for each ordered pair of nodes, and the terms that linear models make of them."""
 
     kind: str
     names: tuple[str, ...]
     term_names: tuple[str, ...]
+    # The arrays that are stored in a file; all else follows from the graph and the settings.
     fields: ClassVar[Mapping[str, Field]] = {}
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
-    @abstractmethod
     def fit(self, graph: DiGraph) -> Self:
         """Store what later steps need of the graph."""
+        return self
 
     @abstractmethod
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
@@ -213,12 +210,11 @@ class VectorEvidence(Evidence):
 
     def grown(self, graph: DiGraph, settings: Settings) -> VectorEvidence:
         """Return the evidence with vectors for new nodes, from nodes before them; others stay."""
-        other, back = copy.copy(self), graph.reverse()
+        other = copy.copy(self)
         for node in range(len(self.source_), graph.n_nodes):
-            sides = (targets_of(side, node) for side in (graph, back))
-            rows = other.project(*(near[near < node] for near in sides))
-            old = (other.source_, other.target_)
-            other.use(*(np.vstack([vectors, row]) for vectors, row in zip(old, rows, strict=True)))
+            near = (targets_of(side, node) for side in (graph, graph.reverse()))
+            source, target = other.project(*(nodes[nodes < node] for nodes in near))
+            other.use(np.vstack([other.source_, source]), np.vstack([other.target_, target]))
         return other
 
     @abstractmethod
@@ -247,8 +243,7 @@ class AtpScore(VectorEvidence):
         return self.use(model.source_, model.target_)
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        ends = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
-        ways = (ends, ends[::-1])
+        ways = ((u, v), (v, u))
         return np.column_stack([pair_scores(self.source_, self.target_, *way) for way in ways])
 
     def terms(self, found: Float64Array) -> Float64Array:
@@ -291,15 +286,13 @@ class SpectralScore(VectorEvidence):
         return self.use(*leading_factors(forward, k, generator(self.settings.random_state), start))
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
         k = self.source_.shape[1]
-        blocks = pairwise([0, -(-k // 8), -(-k // 4), -(-k // 2), k])
         parts = [
-            pair_scores(self.source_[:, low:high], self.target_[:, low:high], there, back)
-            for low, high in blocks
+            pair_scores(self.source_[:, low:high], self.target_[:, low:high], u, v)
+            for low, high in pairwise([0, -(-k // 8), -(-k // 4), -(-k // 2), k])
         ]
         sums = np.cumsum(parts, axis=0)
-        reverse = pair_scores(self.source_, self.target_, back, there)
+        reverse = pair_scores(self.source_, self.target_, v, u)
         return np.column_stack([sums[3], reverse, *sums[:3]])
 
     def terms(self, found: Float64Array) -> Float64Array:
@@ -334,9 +327,6 @@ class Attributes(Evidence):
         forms, k = ("attributes in common", "attributes apart"), self.vectors_.shape[1]
         self.names = ("similarity", *(f"{form}, {at + 1}" for form in forms for at in range(k)))
         self.term_names = self.names
-
-    def fit(self, graph: DiGraph) -> Self:
-        return self  # attributes do not depend on the edges
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         a, b = self.vectors_[u], self.vectors_[v]

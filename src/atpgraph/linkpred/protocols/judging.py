@@ -25,7 +25,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph.errors import AtpError, InputError
+from atpgraph.errors import AtpError
 from atpgraph.evaluation.metrics import (
     auc,
     average_precision,
@@ -35,7 +35,13 @@ from atpgraph.evaluation.metrics import (
     roc_curve,
 )
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbors, one_way_pairs
+from atpgraph.linkpred.protocols.negatives import (
+    Pairs,
+    free_nodes,
+    non_edges,
+    non_neighbors,
+    one_way_pairs,
+)
 from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.checks import Registry
 
@@ -77,16 +83,6 @@ class EmbeddingMethod:
     n_components: int
     source_: FloatArray
     target_: FloatArray
-
-    shares: typing.ClassVar[tuple[str, ...]] = ()  # parameters in (0, 1]
-
-    def __post_init__(self) -> None:
-        """Validate the parameters of a method that is a dataclass."""
-        if self.n_components < 1:
-            raise InputError(f"The dimension is {self.n_components}; it must be at least 1.")
-        for name in self.shares:
-            if not 0 < getattr(self, name) <= 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be in (0, 1].")
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Return inner products of source and target vectors."""
@@ -161,22 +157,17 @@ class RankingTest:
 
     def ranks_among_all(self, scorer: Any) -> tuple[Float64Array, Int64Array]:
         """Rank each true target among all nodes its source has no edge to; return their number."""
-        u, v, known = self.queries.sources, self.queries.targets, self.known
-        order = np.argsort(u, kind="stable")
+        u, v = self.queries.sources, self.queries.targets
         ranks, candidates = np.empty(len(u)), np.empty(len(u), dtype=np.int64)
-        step = max(1, _BLOCK_SCORES // max(known.n_nodes, 1))
-        for low in range(0, len(u), step):
-            part = order[low : low + step]
-            sources, row = np.unique(u[part], return_inverse=True)
-            scores = _numbers(scorer, np.array(scorer.score_from(sources)))
-            truth = scores[row, v[part]]
-            # The source itself and its true targets are not candidates, the true one included.
-            for i, source in enumerate(sources):
-                scores[i, known.targets[known.indptr[source] : known.indptr[source + 1]]] = np.nan
-                scores[i, source] = np.nan
-            for i, position in enumerate(part):
-                ranks[position] = _rank(scores[row[i]], truth[i])
-            candidates[part] = (~np.isnan(scores)).sum(axis=1)[row]
+        sources, row = np.unique(u, return_inverse=True)
+        step = max(1, _BLOCK_SCORES // max(self.known.n_nodes, 1))
+        for low in range(0, len(sources), step):
+            some = sources[low : low + step]
+            for at, scores in enumerate(_numbers(scorer, scorer.score_from(some)), low):
+                asked = np.flatnonzero(row == at)
+                others = scores[free_nodes(self.known, int(sources[at]))]
+                ranks[asked] = _rank(others, scores[v[asked], None])
+                candidates[asked] = len(others)
         return ranks, candidates
 
     def ranks_in_sample(self, scorer: Any) -> tuple[Float64Array, Int64Array]:
@@ -221,6 +212,11 @@ def pair_test(good: Pairs, bad: Pairs, headline: str = "auc") -> PairTest | None
     return PairTest(good, bad, headline) if len(good) and len(bad) else None
 
 
+def _against(draw: Callable[..., Pairs], headline: str = "auc") -> Callable[..., PairTest | None]:
+    """Return what makes a test against as many pairs as there are edges."""
+    return lambda graph, edges, rng, _: pair_test(edges, draw(graph, len(edges), rng), headline)
+
+
 def _reversed(graph: DiGraph, edges: Pairs, *_: Any) -> PairTest | None:
     good = edges.take(graph.find_edges(edges.targets, edges.sources) < 0)
     return pair_test(good, Pairs(good.targets, good.sources))
@@ -237,29 +233,13 @@ def ranking_test(
 
 
 _NO_PAIR = "every pair of nodes has an edge"
+_NO_PATH = "no pair of nodes is reachable in one direction only"
 _MADE = (
-    Protocol(
-        "paper",
-        1,
-        "no pair of nodes is reachable in one direction only",
-        lambda graph, edges, rng, _: pair_test(edges, one_way_pairs(graph, len(edges), rng)),
-    ),
-    Protocol(
-        "random",
-        2,
-        _NO_PAIR,
-        lambda graph, edges, rng, _: pair_test(edges, non_edges(graph, len(edges), rng)),
-    ),
+    Protocol("paper", 1, _NO_PATH, _against(one_way_pairs)),
+    Protocol("random", 2, _NO_PAIR, _against(non_edges)),
     Protocol("reversed", 4, "the reverse of every test edge is an edge too", _reversed),
     Protocol("ranking", 3, "there is no test edge", ranking_test),
-    Protocol(
-        "dirlinkbench",
-        5,
-        _NO_PAIR,
-        lambda graph, edges, rng, _: pair_test(
-            edges, non_edges(graph, len(edges), rng), "hits@100"
-        ),
-    ),
+    Protocol("dirlinkbench", 5, _NO_PAIR, _against(non_edges, "hits@100")),
 )
 PROTOCOLS: Registry[Protocol] = Registry("protocol", {each.name: each for each in _MADE})
 

@@ -115,12 +115,8 @@ class LinkScorer:
         test = as_graph(X)
         known = train.codes(test.labels).astype(np.int64)
         edges = Pairs(known[test.sources], known[test.targets])
-        whole = DiGraph.from_codes(
-            np.concatenate([train.sources, edges.sources]),
-            np.concatenate([train.targets, edges.targets]),
-            train.n_nodes,
-        )
-        judged = protocol.make(whole, edges, generator(self.random_state), _QUERIES)
+        rng = generator(self.random_state)
+        judged = protocol.make(train.merged(test), edges, rng, _QUERIES)
         if judged is None:
             raise InputError(
                 f"The protocol {self.protocol!r} has no pairs to compare on this graph; "

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from atpgraph.errors import InputError
@@ -167,22 +166,13 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     """
     m = graph.n_edges
     place = rng.permutation(m)  # edge e is tried as number place[e]
-    u, v = graph.sources.astype(np.int64), graph.targets.astype(np.int64)
-    cost = (m - place).astype(np.float64)
-    loop = u == v
-    # Of two antiparallel edges only the cheaper can be in the forest; keep that one alone.
-    pair = np.minimum(u, v) * graph.n_nodes + np.maximum(u, v)
-    by_cost = np.argsort(cost, kind="stable")
-    by_cost = by_cost[~loop[by_cost]]
-    _, first = np.unique(pair[by_cost], return_index=True)
-    cheapest = by_cost[first]
-    ends = (u[cheapest].astype(np.int32), v[cheapest].astype(np.int32))  # SciPy expects int32
-    links = sp.coo_array((cost[cheapest], ends), shape=(graph.n_nodes, graph.n_nodes)).tocsr()
-    forest = minimum_spanning_tree(links).data.astype(np.int64)
+    cost = graph.to_scipy()
+    cost.data = (m - place).astype(np.float64)
+    forest = minimum_spanning_tree(cost).data.astype(np.int64)
     tried = np.argsort(place)  # tried[i]: the edge tried as number i
-    removable = ~loop
+    removable = graph.sources != graph.targets
     removable[tried[m - forest]] = False
-    taken: Int64Array = tried[removable[tried]][:count].astype(np.int64)
+    taken: Int64Array = tried[removable[tried]][:count]
     return taken
 
 
