@@ -43,10 +43,6 @@ class History:
         """Return the history right after the last post."""
         return cls(records, cls(records).last_ms)
 
-    def at(self, moment_ms: int) -> History:
-        """Return what was known at an earlier moment."""
-        return History(self.records, min(int(moment_ms), self.now))
-
     def later(self, moment_ms: int) -> History:
         """Return what is known at a later moment, if nothing was posted until then.
 
