@@ -62,7 +62,7 @@ def test_newcomers_change_nothing_for_the_others(latest: History, router: Router
 def test_newcomers_of_an_earlier_moment(latest: History, router: Router) -> None:
     """What comes later is gone."""
     asked, names = latest.questions.asked_ms, latest.tags.names
-    then = latest.at(int(asked[300]))
+    then = History(latest.records, int(asked[300]))
     newcomer = Newcomer(10_000, tags=(names[0],))
     history = welcome(then, [newcomer])
     assert (history.n_questions, history.n_answers) == (300, then.n_answers + 3)

@@ -29,7 +29,7 @@ def test_examples_know_how_often_the_right_person_was_there(latest: History) -> 
     assert examples.accepted.all()
     assert 0.5 < examples.reach(1.0) <= 1.0
     for position in examples.missed.tolist():
-        then = latest.at(int(latest.questions.asked_ms[position]))
+        then = History(latest.records, int(latest.questions.asked_ms[position]))
         owner = latest.answers.owner[latest.best_answer[position]]
         assert then.n_given[owner] == 0 or owner == latest.questions.asker[position]
 

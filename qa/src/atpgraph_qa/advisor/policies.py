@@ -26,7 +26,7 @@ from atpgraph_qa.advisor.people import (
     time_zone,
 )
 from atpgraph_qa.data.site import DAY_MS, MOST_DAYS
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import Query, largest
 
 HOUR_MS = 3_600_000
 WEEK_MS = 7 * DAY_MS
@@ -478,12 +478,6 @@ class Dispatcher:
 def best(
     candidates: Int64Array, scores: Float64Array, places: Int64Array, count: int
 ) -> Int64Array:
-    """Return the first `count` of some places by score, then id, without sorting all of them."""
-    if 4 * count < len(places):
-        value = scores[places]
-        # The largest of each of so many parts: at least `count` values reach the count-th of them.
-        starts = np.arange(0, len(value), len(value) // (2 * count))
-        largest = np.maximum.reduceat(value, starts)
-        places = places[value >= np.partition(largest, len(largest) - count)[-count]]
-    order = np.lexsort((candidates[places], -scores[places]))
-    return np.asarray(places[order[:count]])
+    """Return the first `count` of some places by score, then id."""
+    by_id = places[np.argsort(candidates[places], kind="stable")]
+    return by_id[largest(scores[by_id], count)]

@@ -42,7 +42,7 @@ from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Memo
 from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.tables import Buffer, TextLines
+from atpgraph_qa.timeline.tables import Buffer
 
 _SPARE = 4096  # bytes at least that an array may grow by
 _PIPE_BYTES = 1 << 20  # a message of 100,000 numbers, so that nobody waits for its other half
@@ -231,8 +231,6 @@ def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
                 return kind | {"learned": value.to_json()}
             case TextModel():
                 return kind | {"files": [str(file) for file in value.files], "name": value.name}
-            case TextLines():
-                return kind | {"ends": value.ends, "data": value.data}
             case Memo():
                 return kind
         return kind | {f.name: getattr(value, f.name) for f in fields(value) if f.init}

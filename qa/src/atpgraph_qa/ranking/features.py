@@ -201,6 +201,7 @@ class Features:
         return result
 
 
+@kernel
 def by_row(
     codes: Int64Array, row: Int64Array, place: Int32Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -208,12 +209,20 @@ def by_row(
 
     Returns positions in `codes`, codes and rows, −1 left out; writes the place of every code.
     """
-    places = np.flatnonzero(codes >= 0)
-    rows = row[np.minimum(codes[places], len(row) - 1)]  # all who came since share the last row
-    order = np.argsort(rows)
-    people = codes[places[order]]
-    place[people] = np.arange(len(people), dtype=np.int32)
-    return places[order], people, rows[order]
+    places, people, rows = np.empty((3, np.count_nonzero(codes >= 0)), np.int64)
+    first, other = np.full(len(row), -1, np.int32), np.empty(len(codes), np.int32)
+    for k in range(len(codes)):
+        if codes[k] >= 0:
+            at = row[min(codes[k], len(row) - 1)]  # all who came since share the last row
+            other[k], first[at] = first[at], k
+    count = 0
+    for at in range(len(row)):
+        k = first[at]
+        while k >= 0:
+            places[count], people[count], rows[count] = k, codes[k], at
+            place[codes[k]] = count
+            k, count = other[k], count + 1
+    return places, people, rows
 
 
 @kernel

@@ -148,10 +148,6 @@ class Router:
         other.calibration_ = self.calibration_.corrected(stated, happened)
         return other
 
-    def weights(self) -> dict[str, float]:
-        """Return the weight of every feature in units of its standard deviation."""
-        return dict(zip(NAMES, self.model_.weight.tolist(), strict=True))
-
     def to_json(self) -> dict[str, Any]:
         """Return the learned state as JSON."""
         return {

@@ -28,8 +28,8 @@ from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import FOREVER
 from atpgraph_qa.timeline.tables import Grouped
-from atpgraph_qa.timeline.visibility import FOREVER
 
 ANSWERS = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
 ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}
@@ -129,16 +129,10 @@ def _compute(history: History, start: int) -> WeeklyStats:
     worth[:, -1] = known.is_accepted[answered.positions]
     question = known.answers.question[answered.positions].astype(np.uint32)
     own = asked.positions.astype(np.uint32)
-    # Number questions by the first row that has them, first those it answered.
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(i.indptr)) for i in (answered, asked)])
-    by_row = np.argsort(rows, kind="stable")
-    which, first_use = np.unique(np.append(question, own)[by_row], return_index=True)
-    order_of_use = np.argsort(first_use)
-    found = which[order_of_use]
+    found, extent = by_first_use(rows, np.append(question, own), n)
     number = np.empty(known.n_questions, dtype=np.uint32)
     number[found] = np.arange(len(found))
-    first_row = rows[by_row[first_use[order_of_use]]]
-    extent = np.searchsorted(first_row, np.arange(n + 1))
     return WeeklyStats(
         known,
         row,
@@ -154,6 +148,17 @@ def _compute(history: History, start: int) -> WeeklyStats:
             asked.indptr, number[own], found, extent,
         ),
     )  # fmt: skip
+
+
+def by_first_use(
+    rows: Int64Array, questions: UInt32Array, n_rows: int
+) -> tuple[UInt32Array, Int64Array]:
+    """Order questions by the first row that has them; return how many the first k rows have."""
+    by_row = np.argsort(rows, kind="stable")
+    found, first = np.unique(questions[by_row], return_index=True)
+    order = np.argsort(first)
+    extent = np.searchsorted(rows[by_row[first[order]]], np.arange(n_rows + 1))
+    return found[order], extent
 
 
 def moment_columns(

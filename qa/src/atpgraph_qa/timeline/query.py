@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, Int8Array, Int64Array
 from atpgraph.util.checks import whole_number
 from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import DAY_MS, NOBODY
@@ -113,7 +113,7 @@ class Query:
         n = self.history.n_questions
         share = np.zeros(n, dtype=np.float32)
         for questions in self.tagged:
-            share[questions] += np.float32(np.log1p(n / (1.0 + len(questions))))
+            add_share(questions, np.float32(np.log1p(n / (1.0 + len(questions)))), share)
         return share
 
     @cached_property
@@ -198,30 +198,23 @@ def candidates(query: Query, pool: Pool, active_days: float | None = None) -> In
     return np.asarray(people[people != query.question.asker])
 
 
-def largest(values: Float32Array, count: int, above: float = -np.inf) -> Int64Array:
+@kernel
+def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> None:
+    """Add the value of a tag to the questions that have it."""
+    for question in questions:
+        share[question] += worth
+
+
+def largest(values: FloatArray, count: int, above: float = -np.inf) -> Int64Array:
     """Return the positions of the largest values above a number, largest first.
 
-    Ties go to the first.
+    Of equals the first ones.
     """
-    best = np.full(min(count, len(values)), -1, dtype=np.int64)
-    return best[: find_largest(np.ascontiguousarray(values), np.float32(above), best)]
-
-
-@kernel
-def find_largest(values: Float32Array, above: np.float32, best: Int64Array) -> int:
-    """Write the places of the largest values to `best`; return how many.
-
-    One pass: after a few values hardly any is among the largest so far.
-    """
-    found = 0
-    for place in range(len(values)):
-        value = values[place]
-        if value <= above or (found == len(best) and value <= values[best[found - 1]]):
-            continue
-        at = found if found < len(best) else found - 1
-        found = max(found, at + 1)
-        while at > 0 and values[best[at - 1]] < value:
-            best[at] = best[at - 1]
-            at -= 1
-        best[at] = place
-    return found
+    keep = values > above
+    if 0 < 4 * count < len(values):
+        # The largest of each of so many parts: at least `count` values reach the count-th of them.
+        starts = np.arange(0, len(values), len(values) // (2 * count))
+        tops = np.maximum.reduceat(values, starts)
+        keep &= values >= np.partition(tops, len(tops) - count)[-count]
+    places = np.flatnonzero(keep)
+    return places[np.argsort(-values[places], kind="stable")[:count]]

@@ -118,6 +118,7 @@ class VoteTable(Table):
     value: Annotated[Int64Array, Field("i", ("v",), low=-1, high=2)]
 
 
+@dataclass(frozen=True, eq=False)
 class TextLines(Sequence[str]):
     """Lines of text in two columns, which can grow and which several processes can share.
 
@@ -128,8 +129,8 @@ class TextLines(Sequence[str]):
     ('two', ['one', 'two', 'three'], 2)
     """
 
-    def __init__(self, ends: Int64Array, data: AnyArray) -> None:
-        self.ends, self.data = ends, data
+    ends: Int64Array
+    data: AnyArray  # bytes
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> TextLines:
