@@ -62,7 +62,7 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
             paths = "/v1/questions", "/v1/answers", "/v1/acceptances", "/v1/votes"
             told = [site.event(done + k, now_ms() / 1000) for k in range(n)]
             rows = [kinds[paths.index(path)].model_validate(body).arrival() for path, body in told]
-            engine.advisor = engine._observed(engine.current(), rows)[0]
+            engine.advisor = engine._observed(engine.advisor, rows)[0]
             asked = site.rng.choice(site.users, 2 * (n // 10)).tolist()
             engine.asks.record(asked, now_ms())
             done += n

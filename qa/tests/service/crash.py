@@ -286,7 +286,7 @@ def _compare(settings: Settings, model: Path) -> None:
     said = []
     for _ in range(2):
         service = Service(settings, model)
-        said.append(ranked(service.engine.current()))
+        said.append(ranked(service.engine.advisor))
         service.ready = False  # stop without a snapshot
         service.stop()
         shutil.rmtree(Path(settings.store.folder) / "snapshots")

@@ -118,7 +118,7 @@ def test_posts_solutions_and_likes(forum: Front) -> None:
     (found,) = forum.suggestions()
     assert found["state"] == "answered"
     assert found["outcome"] == 3
-    history = forum.service.engine.current().history
+    history = forum.service.engine.advisor.history
     assert history.records.answer_at(10**9 + 70_002) >= 0
     assert forum.service.engine.directory[3].groups == ("gardeners",)
 
@@ -187,7 +187,7 @@ def test_signed_nonsense_is_refused_politely(make_front: Make, content: bytes) -
 
 def test_a_destroyed_user_is_forgotten(forum: Front) -> None:
     assert discourse(forum, "user_destroyed", {"user": {"id": 3}}).json()["forgotten"] == 1
-    assert forum.service.engine.current().history.codes([3])[0] < 0
+    assert forum.service.engine.advisor.history.codes([3])[0] < 0
 
 
 def signed(front: Front, content: Any, at_s: int = NOW // 1000, name: str = "msg_1") -> Any:

@@ -139,7 +139,7 @@ def test_an_acceptance_counts_from_midnight_without_a_post(front: Front) -> None
     front.service.apply_all()
 
     def won() -> float:
-        history = front.service.engine.current().history
+        history = front.service.engine.advisor.history
         return float(history.n_won[history.codes([3])[0]])
 
     before, last = won(), front.service.engine.last_post_ms

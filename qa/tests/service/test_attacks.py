@@ -80,7 +80,7 @@ def test_a_store_with_an_event_in_the_future_is_repaired(make_front: Make) -> No
     again = Service(front.service.settings, front.service.model_path, clock=front.clock)
     try:
         assert again.engine.dated_ahead() == ""
-        records = again.engine.current().history.records
+        records = again.engine.advisor.history.records
         assert records.question_at(90_001) >= 0
         assert records.question_at(90_002) < 0
     finally:
@@ -95,7 +95,7 @@ def test_titles_that_came_with_the_model_are_forgotten(make_front: Make) -> None
         deliver={"adapters": ["webhook"], "webhook_url": "http://127.0.0.1:9/",
                  "webhook_secrets": ["whsec_eA=="]},
     )  # fmt: skip
-    records = front.service.engine.current().history.records
+    records = front.service.engine.advisor.history.records
     for number in range(90_001, 90_006):
         front.ask(number)
     rows = everything(front.service.database)

@@ -142,7 +142,7 @@ def test_forged_and_broken_requests(make_front: Make) -> None:
 def test_people_are_named_in_a_comment(make_front: Make) -> None:
     with receiver(201) as to:
         front = garden(make_front, to)
-        history = front.service.engine.current().history
+        history = front.service.engine.advisor.history
         for number in history.users.tolist():
             front.call("PATCH", f"/v1/people/{number}", {"handle": f"n{number}"})
         told(front, "issues", {"action": "opened", "issue": issue()})
@@ -160,7 +160,7 @@ def test_people_are_named_in_a_comment(make_front: Make) -> None:
 def test_an_issue_is_assigned_and_a_discussion_gets_a_comment(make_front: Make) -> None:
     with receiver(200) as to:
         front = garden(make_front, to, github_how="assign")
-        for number in front.service.engine.current().history.users.tolist():
+        for number in front.service.engine.advisor.history.users.tolist():
             front.call("PATCH", f"/v1/people/{number}", {"handle": f"n{number}"})
         told(front, "issues", {"action": "opened", "issue": issue()})
         told(front, "discussion", {"action": "created", "discussion": discussion()})

@@ -196,7 +196,7 @@ def test_old_questions_are_history_not_work(make_front: Make) -> None:
     front = make_front()
     front.ask(90_001, at=(NOW - 72 * 3_600_000) / 1000)
     assert front.suggestions() == []
-    assert front.service.engine.current().history.records.question_at(90_001) >= 0
+    assert front.service.engine.advisor.history.records.question_at(90_001) >= 0
 
 
 def test_weak_evidence_asks_nobody(make_front: Make) -> None:

@@ -52,8 +52,8 @@ def test_confidence_is_corrected_by_outcomes(make_front: Make) -> None:
     assert engine.route(TOMATOES).people[0].confidence == stated
     front.clock.pass_hours(24)
     engine.recalibrate()
-    corrected = engine.current().router.calibration_
+    corrected = engine.advisor.router.calibration_
     log_odds = corrected.shift + corrected.slope * np.log(0.46 / 0.54)
     assert abs(1 / (1 + np.exp(-log_odds)) - 0.16) < 0.03
     engine.recalibrate()  # what was learned from is not learned from again
-    assert engine.current().router.calibration_ == corrected
+    assert engine.advisor.router.calibration_ == corrected

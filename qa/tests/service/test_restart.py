@@ -20,7 +20,7 @@ from atpgraph_qa.service.database import DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import METADATA
-from atpgraph_qa.timeline.visibility import monday
+from atpgraph_qa.timeline.records import monday
 from qa.tests.service.cluster import Cluster
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.crash import crash, ranked, stream
@@ -43,7 +43,7 @@ def test_a_restart_is_the_snapshot_and_the_events_since(
     for item in items[60:]:  # one by one
         send(front, [item])
         front.service.apply_all()
-    before, rows = ranked(front.service.engine.current()), front.suggestions(limit=100)
+    before, rows = ranked(front.service.engine.advisor), front.suggestions(limit=100)
     applied = front.service.engine.seq
     assert applied > front.service.snapshots.written_seq + 50
     settings, model = front.service.settings, front.service.model_path
@@ -55,7 +55,7 @@ def test_a_restart_is_the_snapshot_and_the_events_since(
     again = Service(settings, model, clock=front.clock)
     try:
         assert again.engine.seq == applied
-        assert ranked(again.engine.current()) == before
+        assert ranked(again.engine.advisor) == before
         again.apply_all()
         with again.database.read() as connection:
             from atpgraph_qa.service.suggestions import list_suggestions
@@ -85,13 +85,13 @@ def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
         if type(event).__name__ in ("Asked", "Answered"):
             last = event.at_ms
         dated.append(event)
-    now = service.engine.current().history.now
+    now = service.engine.advisor.history.now
     at_once = base.observe(dated).later(now)
-    assert ranked(service.engine.current()) == ranked(at_once)
+    assert ranked(service.engine.advisor) == ranked(at_once)
     # And as if trained on it: what is written and opened again has nothing of how it grew.
     saved = Advisor.load(at_once.save(service.folder / "whole"))
     assert [[p[0] for p in row] for row in ranked(saved.later(now))] == [
-        [p[0] for p in row] for row in ranked(service.engine.current())
+        [p[0] for p in row] for row in ranked(service.engine.advisor)
     ]
 
 
@@ -255,7 +255,7 @@ def test_graceful_shutdown_keeps_everything(model: Path, tmp_path: Path) -> None
     again = Service(settings, None, clock=lambda: NOW)
     try:
         assert again.engine.seq == again.snapshots.written_seq > 0
-        assert np.all(again.engine.current().history.questions.id[-1] >= 800_000)
+        assert np.all(again.engine.advisor.history.questions.id[-1] >= 800_000)
     finally:
         again.stop()
 
@@ -287,7 +287,7 @@ def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
         body = {"id": number, "title": "tomatoes", "at": front.clock.now / 1000}
         front.call("POST", "/v1/questions", body)
         front.service.apply_all()
-        records = front.service.engine.current().history.records
+        records = front.service.engine.advisor.history.records
         start = monday(front.clock.now)
         # Would be computed now if it were not there.
         assert records.memo.get(WEEKS, start, lambda: None) is not None  # type: ignore[arg-type, return-value]

@@ -10,7 +10,7 @@ from qa.tests.service.conftest import Front, Make
 def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     front: Front = make_front(retrain={"least_questions": 20, "most_questions": 40})
     service = front.service
-    history = service.engine.current().history
+    history = service.engine.advisor.history
     from atpgraph_qa.service.tables import get_meta, put_meta
 
     with service.database.write() as connection:  # as if the weights were half as old

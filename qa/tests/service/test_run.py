@@ -51,7 +51,7 @@ def test_stored_questions_let_callers_go_first() -> None:
         await asyncio.gather(under_way, event)
 
     def stored() -> None:
-        limiter.wait_for_callers(20)
+        limiter.idle.wait(20)
         order.append("stored")
 
     asyncio.run(serve())
@@ -66,7 +66,7 @@ def test_stored_questions_do_not_wait_for_ever() -> None:
     async def serve() -> None:
         under_way = asyncio.create_task(limiter.run(lambda: hold.wait(20)))
         await asyncio.sleep(0)
-        await asyncio.to_thread(limiter.wait_for_callers, 0.01)
+        await asyncio.to_thread(limiter.idle.wait, 0.01)
         hold.set()
         await under_way
 

@@ -330,7 +330,7 @@ def test_a_forgotten_person_leaves_no_trace(
     front.service.apply_all()
     front.call("PATCH", f"/v1/people/{user}", {"handle": handle})
     assert str(user) not in everything(front.service.database)
-    assert front.service.engine.current().history.codes([user])[0] < 0
+    assert front.service.engine.advisor.history.codes([user])[0] < 0
     # The others keep what they know.
     assert front.call("POST", "/v1/route", {"title": "tomato leaves"}).json()["people"]
 
@@ -349,12 +349,12 @@ def test_somebody_who_only_has_a_name_is_forgotten_as_well(make_front: Make) -> 
 def test_the_name_of_a_person_may_be_a_word(make_front: Make) -> None:
     """A word that many use stays: it tells of nobody, and answers are found by it."""
     front = make_front()
-    corpus = front.service.engine.current().history.corpus
+    corpus = front.service.engine.advisor.history.corpus
     uses = corpus.counts.getnnz(axis=0)
     common = next(w for w, code in corpus.vocabulary.items() if w.isalpha() and uses[code] > 20)
     front.call("PATCH", "/v1/people/700123", {"handle": common})
     front.call("DELETE", "/v1/people/700123")
-    assert common in front.service.engine.current().history.corpus.vocabulary
+    assert common in front.service.engine.advisor.history.corpus.vocabulary
 
 
 def test_a_person_of_the_first_model_does_not_come_back(make_front: Make) -> None:
@@ -371,7 +371,7 @@ def test_a_person_of_the_first_model_does_not_come_back(make_front: Make) -> Non
 
     again = Service(front.service.settings, front.service.model_path, clock=front.clock)
     try:
-        assert again.engine.current().history.codes([best])[0] < 0
+        assert again.engine.advisor.history.codes([best])[0] < 0
     finally:
         again.stop()
     front.service.ready = False

@@ -112,7 +112,8 @@ def _serve(out: Session, settings: Settings, model: Path | None) -> None:
             f"the newest known post is {days:,.0f} days old, and people who have not answered for "
             "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
         )
-    serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
+    _announce(out, address_of(bound), service.first_token)
+    serve(service, bound)
 
 
 def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
@@ -138,12 +139,10 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     ended, questions = Event(), islice(demo.live(community), demo.PAST, None)
     traffic = Thread(target=demo.play, args=(service, questions, 10.0, ended), daemon=True)
 
-    def started() -> None:
-        _announce(out, address_of(bound), token)
-        traffic.start()
-
+    _announce(out, address_of(bound), token)
+    traffic.start()
     try:
-        serve(service, bound, started)
+        serve(service, bound)
     finally:
         ended.set()
 
@@ -201,23 +200,21 @@ def tokens(
     from atpgraph_qa.service.database import Database as Store
     from atpgraph_qa.service.engine import now_ms
 
-    wanted = known.check_scopes(part.strip() for part in scopes.split(","))
+    wanted, who = known.check_scopes(part.strip() for part in scopes.split(",")), "command line"
     payload: dict[str, Any]
-    said: Any
     with closing(Store.of(settings)) as store:
         store.migrate()
         with store.write() as connection:
+            said: Any = f"token {revoke} is revoked"
             if revoke is not None:
-                known.revoke_token(connection, revoke, now_ms(), "command line")
-                payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
+                known.revoke_token(connection, revoke, now_ms(), who)
+                payload = {"revoked": revoke}
             elif name is None:
-                listed = known.list_tokens(connection)
-                rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
-                payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
+                payload = {"tokens": known.list_tokens(connection)}
+                rows = [(t["id"], t["name"], t["scopes"]) for t in payload["tokens"]]
+                said = table(("number", "name", "scopes"), rows)
             else:
-                number, said = known.create_token(
-                    connection, name, wanted, now_ms(), "command line"
-                )
+                number, said = known.create_token(connection, name, wanted, now_ms(), who)
                 payload = {"id": number, "name": name, "scopes": wanted, "token": said}
     out.result(payload, said)
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,12 @@ class Database:
     """Transactions on ``sqlite:///FILE`` or ``postgresql://…``."""
 
     def __init__(self, url: str) -> None:
-        if url.startswith("postgres://"):
-            url = "postgresql" + url.removeprefix("postgres")
         try:
             parsed = make_url(url)
         except ArgumentError:
             raise InputError("store.database is not the URL of a database.") from None
+        if parsed.drivername in ("postgres", "postgresql"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.epoch = 0
         self._writing = threading.RLock()
@@ -59,8 +59,6 @@ class Database:
                 make_private(self.file)
             more: dict[str, Any] = {"connect_args": {"check_same_thread": False, "timeout": 20}}
         else:
-            if parsed.drivername == "postgresql":
-                parsed = parsed.set(drivername="postgresql+psycopg")
             options = {"connect_timeout": 5, "options": "-c statement_timeout=30000"}
             more = {"connect_args": options, "pool_timeout": 5, "pool_pre_ping": True}
         try:
@@ -94,6 +92,7 @@ class Database:
                 stack.enter_context(self._writing)
             connection = stack.enter_context(self.engine.connect())
             connection = connection.execution_options(writes=True)
+            connection.info["after"] = after = list[Callable[[], object]]()
             stack.enter_context(connection.begin())
             if acting:
                 query = select(meta.c.value).where(meta.c.name == "epoch")
@@ -102,6 +101,8 @@ class Database:
                     said = "Another process has taken over this database."
                     raise NotInChargeError(503, said, wait=30)
             yield connection
+        for work in after:
+            work()
 
     def migrate(self) -> int:
         """Bring the tables up to date; return the version."""
@@ -150,11 +151,7 @@ class Database:
             put_meta(connection, "epoch", self.epoch)
 
     def erase_deleted(self) -> None:
-        """Leave no copy of deleted rows in the files.
-
-        SQLite overwrites deleted rows in the database (``secure_delete``); this empties its log.
-        PostgreSQL rewrites the tables.
-        """
+        """Leave no copy of deleted rows in the log of SQLite, or the tables of PostgreSQL."""
         with _gone(), self.engine.connect() as connection:
             if self.is_sqlite:
                 with self._writing:
@@ -174,6 +171,11 @@ class Database:
                     self._held.close()
             self._held = None
         self.engine.dispose()
+
+
+def after_commit(connection: Connection, work: Callable[[], object]) -> None:
+    """Do something once a transaction that writes is committed."""
+    connection.info["after"].append(work)
 
 
 def migrations() -> list[tuple[int, str]]:

@@ -50,11 +50,7 @@ def train(folder: Path, community: Community) -> Path:
 
 
 def live(community: Community) -> Iterator[list[Event]]:
-    """Yield the events of one question after the other, without end.
-
-    The same people ask and answer about the same topics as in the history, with new texts and ids.
-    The caller sets the times, which are 0.
-    """
+    """Yield questions with their events, without end: same people, new texts, times of 0."""
     for turn in itertools.count(1):
         base, rng = turn * _FIRST_ID, generator(turn)
         texts = write_texts(rng, make_topics(TOPICS), community.topic, community.answer_question)

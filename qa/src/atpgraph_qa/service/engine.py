@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,8 +34,8 @@ from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
-from atpgraph_qa.service.database import Database
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, ForgottenPeople
+from atpgraph_qa.service.database import Database, after_commit
+from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged, TopicChange
 from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
@@ -50,8 +51,8 @@ BATCH = 200  # events read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
 T = TypeVar("T")
-Asks = list[tuple[int, int]]  # people and when they were asked
-Work = Callable[[Connection], Asks]
+Change = tuple[Any, ...]  # a function of an advisor, and its other arguments
+Store = Callable[[Connection], None]
 
 
 def now_ms() -> int:
@@ -63,33 +64,27 @@ class RankingLimiter:
     """Ranks for callers, one question per core, and rejects them while `most` are under way.
 
     It has threads of its own, so that events are stored and pages are served however many questions
-    wait. Questions that came as events are ranked by another thread, which lets callers go first
-    for a while.
+    wait. Questions that came as events are ranked by another thread, which waits until it is idle.
     """
 
     def __init__(self, most: int) -> None:
-        self.most = most
-        self.under_way = 0
-        self._changed = threading.Condition()
+        self.most, self.under_way = most, 0
+        self.idle = threading.Event()
+        self.idle.set()
         self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return what `work` returns, or raise an error at once."""
-        with self._changed:
-            if self.under_way >= self.most:
-                raise ProblemError(503, "Too many questions at once.", wait=1)
-            self.under_way += 1
+        if self.under_way >= self.most:
+            raise ProblemError(503, "Too many questions at once.", wait=1)
+        self.under_way += 1
+        self.idle.clear()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
-            with self._changed:
-                self.under_way -= 1
-                self._changed.notify_all()
-
-    def wait_for_callers(self, seconds: float) -> None:
-        """Wait until there are no callers, but at most this many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self.under_way, seconds)
+            self.under_way -= 1
+            if not self.under_way:
+                self.idle.set()
 
     def close(self) -> None:
         """Finish the running work."""
@@ -111,15 +106,15 @@ class Advice(Suggestions):
 
 
 class _Recorder(Dispatcher):
-    """A dispatcher that keeps its input and its choice."""
+    """A dispatcher that keeps what it chose from, and why."""
 
-    seen: tuple[Query, Int64Array, Float64Array, Choice] | None = None
+    seen: tuple[Query, Int64Array, Float64Array, tuple[Decision, ...]] | None = None
 
     def choose(
         self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
     ) -> Choice:
         choice = super().choose(query, candidates, scores, top)
-        self.seen = query, candidates, scores, choice
+        self.seen = query, candidates, scores, choice.decisions
         return choice
 
 
@@ -133,15 +128,15 @@ class Engine:
         self.lock = threading.RLock()  # held while the state changes
         self.new_events = threading.Event()
         self.limiter = RankingLimiter(settings.limits.queue_routes)
-        self.advisor: Advisor | None = None
+        self.advisor: Advisor  # set by `start_from`
         self.readers: Readers | None = None
         self.model = ""
         self.seq = 0
         self.waiting = 0
-        # Set by the Suggester: computes the suggestion before the transaction that stores it.
-        self.prepare: Callable[[Event, Advisor], Work | None] = lambda event, advisor: None
+        # Set by the Suggester: ranks for an event, and returns what stores the suggestion.
+        self.prepare: Callable[[Event, Advisor], Store | None]
         with database.write() as connection:
-            self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
+            self.forgotten_people = events.ForgottenPeople(connection, Path(settings.store.folder))
             self.directory = Directory(map(_person, tables.find(connection, select(tables.people))))
             # The mode set on the page is valid until the settings change.
             kept, _, given = get_meta(connection, "mode").partition(" ")
@@ -162,16 +157,26 @@ class Engine:
             self.asks = self._load_asks(connection)
 
     def _load_asks(self, connection: Connection) -> AskLog:
-        """Return the asks of the last weeks; those of shadow mode only while in it.
-
-        There, caps have to work as they would if people had been asked.
-        """
+        """Return the asks of the last weeks; those of shadow mode cap people only while in it."""
         t = tables.asks.c
         query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
         rows = connection.execute(query if self.shadow else query.where(~t.shadow))
         log = AskLog()
         log.record_all([(row.person, row.at_ms) for row in rows])
         return log
+
+    def note_asks(
+        self, connection: Connection, asked: Sequence[int], kind: str, *, shadow: bool = False,
+        suggestion: int | None = None,
+    ) -> None:  # fmt: skip
+        """Record that people are asked now; it counts once the transaction is committed."""
+        now = self.clock()
+        for person in asked:
+            tables.add(
+                connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=shadow,
+                suggestion=suggestion,
+            )  # fmt: skip
+        after_commit(connection, lambda: self.asks.record(asked, now))
 
     def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
         """Start from a snapshot and the events that were applied since, without new effects."""
@@ -182,7 +187,7 @@ class Engine:
         self.let_time_pass()
         self.place_newcomers()
         if self.settings.server.readers:
-            self.readers = Readers(self.current(), self.settings.server.readers)
+            self.readers = Readers(self.advisor, self.settings.server.readers)
 
     def _continued(self, advisor: Advisor, seq: int, until: int) -> Advisor:
         """Return the advisor with the events after one number, up to another."""
@@ -192,37 +197,34 @@ class Engine:
             if not rows:
                 return advisor
             for part in _parts(rows, together=True):
-                advisor = self._observed(advisor, part)[0]
+                advisor, _, _ = self._observed(advisor, part)
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
         """Count what becomes known at midnight: votes of the day before, a new week."""
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
-            before = self.current()
-            if before.history.now < midnight:
-                self.exchange(before.later(midnight), Advisor.later, midnight)
+            if self.advisor.history.now < midnight:
+                self.exchange(self.advisor.later(midnight), (Advisor.later, midnight))
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
         """Continue with an advisor whose indexes contain the events up to a number."""
         with self.lock:
-            now = self.current()
+            now = self.advisor
             if merged.history.records is now.history.records:
                 return  # there was nothing to merge, and nothing came since
             merged = replace(merged, router=now.router, newcomers=now.newcomers)
             self.exchange(self._continued(merged, seq, self.seq))
 
-    def exchange(
-        self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
-    ) -> None:
-        """Replace the advisor by a function of the current one, or by a new one."""
-        if advisor.week_ms != self.current().week_ms:
+    def exchange(self, advisor: Advisor, change: Change = ()) -> None:
+        """Replace the advisor by what a change made of it, or by a new one."""
+        if advisor.week_ms != self.advisor.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
-            if function is None:
-                self.readers.restart(advisor)
+            if change:
+                self.readers.change(advisor, *change)
             else:
-                self.readers.change(advisor, function, *arguments)
+                self.readers.restart(advisor)
         self.advisor = advisor
 
     def close(self) -> None:
@@ -231,29 +233,22 @@ class Engine:
         if self.readers is not None:
             self.readers.close()
 
-    def current(self) -> Advisor:
-        """Return the advisor to ask."""
-        if self.advisor is None:
-            raise InputError("The service is still starting.")
-        return self.advisor
-
     def place_newcomers(self) -> None:
         """Place people who declared topics and have not answered yet."""
         with self.lock:
-            advisor = self.current()
-            history, declared = advisor.history, self.directory.declaring()
+            history, declared = self.advisor.history, self.directory.declaring()
             codes = history.codes([person.id for person in declared]).tolist()
             new = tuple(
                 Newcomer(person.id, tags=person.topics)
                 for person, code in zip(declared, codes, strict=True)
                 if code < 0 or not history.n_given[code]
             )
-            if new != advisor.newcomers:
-                self.exchange(advisor.welcome(new), Advisor.welcome, new)
+            if new != self.advisor.newcomers:
+                self.exchange(self.advisor.welcome(new), (Advisor.welcome, new))
 
     def knows(self, user: int) -> bool:
         """Return whether a person posted or set anything."""
-        return user in self.directory or self.current().history.codes([user])[0] >= 0
+        return user in self.directory or self.advisor.history.codes([user])[0] >= 0
 
     def save_person(self, person: Person, who: str = "") -> None:
         """Store a person's settings; `who` changed it, for the audit log."""
@@ -280,13 +275,9 @@ class Engine:
         self, question: Question, *, top: int | None = None, keep: bool = False,
         skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
     ) -> Advice:  # fmt: skip
-        """Return the people to ask about a question now; nothing is stored.
-
-        With `keep`, also compute what reports need. `skip` were asked before.
-        """
-        advisor = advisor or self.current()
-        rules, now = self.settings.policy, self.clock()
-        dispatcher = self._rules(policy, skip)
+        """Return the people to ask now, with `keep` also what reports need; nothing is stored."""
+        advisor = advisor or self.advisor
+        rules, now, recorder = self.settings.policy, self.clock(), self._rules(policy, skip)
         if now >= advisor.history.last_ms:
             question = replace(question, at=datetime.fromtimestamp(now / 1000, UTC))
         with contextlib.ExitStack() as stack:
@@ -294,30 +285,29 @@ class Engine:
             if self.readers is not None and advisor is self.advisor:
                 ranker = stack.enter_context(self.readers.ranker(advisor))
             found = advisor.ask(
-                question, dispatcher, k=top or rules.people,
+                question, recorder, k=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
         advice = Advice(**vars(found), model=self.model)
-        if dispatcher.seen is None:
+        if recorder.seen is None:
             return advice
-        query, people, scores, choice = dispatcher.seen
-        ranking: list[tables.Row] = []
+        query, people, scores, decisions = recorder.seen
+        if found.abstains:  # nobody is asked
+            decisions = tuple(decision for decision in decisions if decision.rule != "asked")
+            if not found.people and decisions:
+                advice = replace(advice, abstains=_nobody(decisions))
         if keep:
             others = np.flatnonzero(people != question.asker)
             looked = best(people, scores, others, rules.candidates)
             sure = np.zeros(len(looked))
             if advisor.router.questions_:
-                share = dispatcher.expected_share(advisor.router.presence_)
+                share = recorder.expected_share(advisor.router.presence_)
                 sure = share * advisor.router.confidence(scores, looked)
             pairs = zip(people[looked].tolist(), sure.tolist(), strict=True)
             ranking = [{"person": person, "confidence": value} for person, value in pairs]
-        decisions = choice.decisions
-        if found.abstains:  # nobody is asked
-            decisions = tuple(decision for decision in decisions if decision.rule != "asked")
-            if not found.people and decisions:
-                advice = replace(advice, abstains=_nobody(decisions))
-        baseline = most_active(query, rules.candidates) if keep else []
-        return replace(advice, decisions=decisions, ranking=ranking, baseline=baseline)
+            baseline = most_active(query, rules.candidates)
+            advice = replace(advice, ranking=ranking, baseline=baseline)
+        return replace(advice, decisions=decisions)
 
     def append(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
@@ -335,13 +325,13 @@ class Engine:
         self.new_events.set()
         return numbers
 
-    def apply(self, limit: int = BATCH) -> int:
+    def apply(self) -> int:
         """Apply stored events; return how many there were."""
-        self.limiter.wait_for_callers(_WAIT_S)
+        self.limiter.idle.wait(_WAIT_S)  # callers first
         with self.lock:
             self.let_time_pass()
             with self.database.read() as connection:
-                rows = events.after(connection, self.seq, limit)
+                rows = events.after(connection, self.seq, BATCH)
                 newest = connection.execute(select(func.max(tables.events.c.seq))).scalar()
                 self.waiting = (newest or 0) - self.seq
             for part in _parts(rows):
@@ -349,10 +339,8 @@ class Engine:
             return len(rows)
 
     def _apply(self, rows: Sequence[Arrival]) -> None:
-        before = self.current()
-        advisor, refused, change = self._observed(before, rows)
-        work = None if refused else self.prepare(rows[0].event, before)
-        asked: Asks = []
+        advisor, change, refused = self._observed(self.advisor, rows)
+        suggest = None if refused else self.prepare(rows[0].event, self.advisor)
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
@@ -360,34 +348,33 @@ class Engine:
                 else:
                     self._project(connection, row)
                     events.revive(connection, row.event, self.clock())
-            if work is not None:
-                asked = work(connection)
+            if suggest is not None:
+                suggest(connection)
             put_meta(connection, APPLIED, rows[-1].seq)
-        self.exchange(advisor, *change)
+        self.exchange(advisor, change)
         self.seq = rows[-1].seq
-        self.asks.record_all(asked)
         for seq in refused:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(
         self, advisor: Advisor, rows: Sequence[Arrival]
-    ) -> tuple[Advisor, dict[int, str], tuple[Any, ...]]:
-        """Return the advisor after some events, why some were refused, and how it changed."""
+    ) -> tuple[Advisor, Change, dict[int, str]]:
+        """Return the advisor after some events, the change, and why some events were refused."""
         first = rows[0].event
-        if isinstance(first, events.TopicChange):
+        if isinstance(first, TopicChange):
             place = advisor.history.records.question_at(first.question)
             if place < 0:
-                return advisor, {rows[0].seq: "its question is not known"}, ()
-            if isinstance(first, Closed) and first.deleted:
-                places = np.array([place])
-                return erase_questions(advisor, places), {}, (erase_questions, places)
-            return advisor, {}, ()
+                return advisor, (), {rows[0].seq: "its question is not known"}
+            if not isinstance(first, StatusChanged) or first.state != "deleted":
+                return advisor, (), {}
+            places = np.array([place])
+            return erase_questions(advisor, places), (erase_questions, places), {}
         dated = _in_order([row.event for row in rows], _last_post(advisor))
         after = advisor.observe(dated)  # type: ignore[arg-type]
         why = {id(event): text for event, text in after.ignored}
         pairs = zip(rows, dated, strict=True)
         refused = {row.seq: why[id(event)] for row, event in pairs if id(event) in why}
-        return after, refused, (Advisor.observe, dated)
+        return after, (Advisor.observe, dated), refused
 
     def recalibrate(self) -> None:
         """Correct the stated confidence by the outcomes of the last days."""
@@ -400,7 +387,7 @@ class Engine:
         with self.lock, self.database.write(acting=True) as connection:
             # Today's suggestions may use either calibration.
             put_meta(connection, CALIBRATED, today + 1)
-            self.advisor = self.current().recalibrate(stated, happened)
+            self.advisor = self.advisor.recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Arrival) -> None:
         """Store what pages and reports need to know of an event."""
@@ -416,20 +403,20 @@ class Engine:
                     suggestions.resolve(connection, event.question, person, now)
                     outbox.cancel(connection, event.question)
             case Accepted():
-                giver = suggestions.accept_answer(connection, event.question, event.answer)
-                if giver is not None:
-                    suggestions.resolve(connection, event.question, giver, now)
+                given = tables.find_one(connection, tables.answers, event.answer)
+                if given is not None and given["person"] is not None:
+                    suggestions.resolve(connection, event.question, given["person"], now)
             case Edited():
                 tables.change(connection, tables.questions, event.question, **event.changes())
-            case Closed():
-                about = tables.suggestions.c.question == event.question
-                suggestions.end_suggestions(connection, about, "withdrawn", now)
-                outbox.cancel(connection, event.question)
-                tables.change(connection, tables.questions, event.question, closed_ms=event.at_ms)
-                if event.deleted:
+            case StatusChanged():
+                closed_ms = None if event.state == "open" else event.at_ms
+                tables.change(connection, tables.questions, event.question, closed_ms=closed_ms)
+                if event.state != "open":
+                    about = tables.suggestions.c.question == event.question
+                    suggestions.end_suggestions(connection, about, "withdrawn", now)
+                    outbox.cancel(connection, event.question)
+                if event.state == "deleted":
                     erase_texts(connection, [event.question])
-            case events.Reopened():
-                tables.change(connection, tables.questions, event.question, closed_ms=None)
 
     def dated_ahead(self) -> str:
         """Return why the history cannot be used if its last post is in the future, else ''."""
@@ -448,7 +435,7 @@ class Engine:
     @property
     def last_post_ms(self) -> int:
         """The date of the newest known post."""
-        return _last_post(self.current())
+        return _last_post(self.advisor)
 
 
 def _last_post(advisor: Advisor) -> int:
@@ -478,13 +465,13 @@ def _nobody(decisions: Sequence[Decision]) -> str:
     return f"None of the best {len(decisions)} may be asked now: {', '.join(parts)}."
 
 
-def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int]:
+def most_active(query: Query, count: int) -> list[int]:
     """Return the people with most answers in the last month, a trivial ranking to compare with."""
-    history = query.history
-    since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
-    owner = history.answers.owner[since:]
+    answers, records = query.history.answers, query.history.records
+    since = np.searchsorted(answers.given_ms, query.asked_ms - BASELINE_DAYS * DAY_MS)
+    owner = answers.owner[since:]
     people, given = np.unique(owner[owner >= 0], return_counts=True)
-    users = history.records.ids(people)
+    users = records.ids(people)
     others = users != query.question.asker
     order = np.lexsort((users[others], -given[others]))[:count]
     found: list[int] = users[others][order].tolist()
@@ -512,15 +499,9 @@ def _parts(rows: Sequence[Arrival], *, together: bool = False) -> list[list[Arri
     Changes of a question are applied alone. So are questions unless `together`, because each is
     routed by what was known before.
     """
+    kinds = TopicChange if together else TopicChange | Asked
     parts: list[list[Arrival]] = []
-    alone_before = True
-    for row in rows:
-        alone = isinstance(
-            row.event, events.TopicChange if together else events.TopicChange | Asked
-        )
-        if alone or alone_before:
-            parts.append([row])
-        else:
-            parts[-1].append(row)
-        alone_before = alone
+    for alone, group in groupby(rows, lambda row: isinstance(row.event, kinds)):
+        run = list(group)
+        parts += [[row] for row in run] if alone else [run]
     return parts

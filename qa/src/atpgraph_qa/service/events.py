@@ -40,27 +40,19 @@ class Edited:
 
 
 @dataclass(frozen=True)
-class Closed:
-    """A question was closed, or deleted."""
+class StatusChanged:
+    """A question was ``closed``, ``deleted``, or is ``open`` again."""
 
     question: int
     at_ms: int
-    deleted: bool = False
+    state: str
 
 
-@dataclass(frozen=True)
-class Reopened:
-    """A closed question was opened again."""
-
-    question: int
-    at_ms: int
-
-
-TopicChange = Edited | Closed | Reopened
+TopicChange = Edited | StatusChanged
 Event = Asked | Answered | Accepted | Voted | TopicChange
 KINDS: dict[str, type[Event]] = {
     "asked": Asked, "answered": Answered, "accepted": Accepted, "voted": Voted, "edited": Edited,
-    "closed": Closed, "reopened": Reopened,
+    "status": StatusChanged,
 }  # fmt: skip
 _NAMES = {made: name for name, made in KINDS.items()}
 
@@ -92,10 +84,9 @@ class Arrival:
                 name = f"accepted:{event.question}:{event.answer}:{mark or event.at_ms}"
             case Voted():
                 name = f"voted:{mark}"
-            case Closed(deleted=True):
-                name = f"deleted:{event.question}:{mark or event.at_ms}"
-            case _:
-                name = f"{_NAMES[type(event)]}:{event.question}:{mark or event.at_ms}"
+            case Edited() | StatusChanged():
+                state = getattr(event, "state", "edited")
+                name = f"{state}:{event.question}:{mark or event.at_ms}"
         return cls(name, event, origin or {})
 
 
@@ -126,12 +117,9 @@ def after(connection: Connection, seq: int, limit: int, until: int = 2**62) -> l
 
 
 def revive(connection: Connection, event: Event, now_ms: int) -> None:
-    """Append again the events that were refused because they came before this one.
-
-    Hooks come in any order: an answer before its question, an acceptance before its answer.
-    """
+    """Append again the events that were refused because they came before this one."""
     if isinstance(event, Asked):
-        later = ("answered", "edited", "closed", "reopened")
+        later = ("answered", "edited", "status")
         waits = db.events.c.kind.in_(later) & (db.events.c.question == event.id)
     elif isinstance(event, Answered):
         waits = db.events.c.kind.in_(("accepted", "voted")) & (db.events.c.answer == event.id)

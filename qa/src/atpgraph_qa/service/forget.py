@@ -47,7 +47,7 @@ def forget_rows(
     report["settings"] = db.remove(connection, db.people, user)
     report["asks"] = db.remove(connection, db.asks, db.asks.c.person == user)
     db.change(connection, db.feedback, db.feedback.c.person == user, note="")
-    for column in _columns(db.Who):
+    for column in _columns(db.WHO):
         changed = db.change(connection, column.table, column == user, **{column.name: None})
         report.setdefault(column.table.name, changed)
     waiting = db.find(connection, select(db.topic_parts))
@@ -61,10 +61,7 @@ def forget_rows(
 def erase_texts(
     connection: Connection, asked: Collection[int], user: int = NOBODY
 ) -> dict[str, int]:
-    """Remove the texts of questions, and whatever quotes them or names a user.
-
-    Returns how many messages and suggestions changed.
-    """
+    """Remove texts of questions, and what quotes them or names a user; return how much changed."""
     about, quoted = set[int](), set(asked)
     for part in _chunks(asked):
         mine = db.suggestions.c.question.in_(part)
@@ -80,28 +77,21 @@ def erase_texts(
         for row in rows:
             row |= {"payload": {**row["payload"], "title": "", "body": ""}, "origin": {}}
         db.change_each(connection, db.events, rows, "payload", "origin")
-    messages = _messages_about(connection, user, quoted, about)
-    return {"messages": messages, "suggestions": _erase_lists(connection, user, quoted, about)}
+    return {
+        "messages": _empty_messages(connection, user, about),
+        "suggestions": _erase_lists(connection, user, quoted, about),
+    }
 
 
-def _messages_about(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
-    """Empty and cancel the messages that name a user or quote a question; return how many."""
-    t = db.outbox.c
+def _empty_messages(connection: Connection, user: int, about: set[int]) -> int:
+    """Empty and cancel the messages that name a user, or belong to suggestions; return how many."""
+    t, text = db.outbox.c, type_coerce(db.outbox.c.payload, Text)
     empty = {"payload": {}, "state": case((t.state == "waiting", "cancelled"), else_=t.state)}
-    named = type_coerce(t.payload, Text).contains(f'"user": {user},')
-    changed = db.change(connection, db.outbox, named, **empty)
+    changed = db.change(connection, db.outbox, text.contains(f'"user": {user},'), **empty)
     for part in _chunks(about):
-        rows = connection.execute(select(t.id, t.payload).where(t.suggestion.in_(part)))
-        quoting = [number for number, payload in rows if _quotes(payload.get("data", {}), quoted)]
-        changed += db.change(connection, db.outbox, t.id.in_(quoting), **empty)
+        theirs = t.suggestion.in_(part) & (text != "{}")
+        changed += db.change(connection, db.outbox, theirs, **empty)
     return changed
-
-
-def _quotes(data: db.Row, quoted: set[int]) -> bool:
-    """Return whether a message is about one of some questions, or quotes one."""
-    listed = [reason for person in data.get("people", ()) for reason in person["reasons"]]
-    cited = {q for reason in listed for q in reason.get("questions", ())}
-    return data.get("question", {}).get("id") in quoted or bool(cited & quoted)
 
 
 def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
@@ -122,36 +112,27 @@ def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set
         new[name] = func.replace(new[name], f"{before}{user}{after}", gone)
     ranked = update(db.suggestions).where(or_(*(text[name] != new[name] for name in _RANKINGS)))
     changed = set(connection.execute(ranked.values(new).returning(t.id)).scalars())
-    # There may be thousands of these, too, so they are not parsed as JSON.
-    mine, noted, between = f'{{"user": {user},', f"User {user} ", re.compile(r', (?=\{"user": )')
-    texts = select(t.id, *(text[name].label(name) for name in ("people", "notes")))
+    mine, noted = f'{{"user": {user},', f"User {user} "
     named = text["people"].contains(mine) | text["notes"].contains(noted)
-    rows = db.find(connection, texts.where(named))
-    for row in rows:
-        others = [one for one in between.split(row["people"][1:-1]) if not one.startswith(mine)]
-        row["people"] = f"[{', '.join(others)}]"
-        if noted in row["notes"]:
-            row["notes"] = [note for note in json.loads(row["notes"]) if noted not in note]
-    db.change_each(connection, db.suggestions, rows, "people", "notes")
-    changed |= {row["id"] for row in rows}
-    for part in _chunks(about):
-        rows = db.find(connection, select(t.id, t.people).where(t.id.in_(part)))
-        for person in (person for row in rows for person in row["people"]):
-            reasons = person["reasons"]
-            person["reasons"] = [r for r in reasons if not quoted.intersection(r["questions"])]
-        db.change_each(connection, db.suggestions, rows, "people")
+    wanted = [named, *(t.id.in_(part) for part in _chunks(about))]
+    for which in wanted:
+        rows = db.find(connection, select(t.id, t.people, t.notes).where(which))
+        for row in rows:
+            row["people"] = [person for person in row["people"] if person["user"] != user]
+            row["notes"] = [note for note in row["notes"] if noted not in note]
+            for person in row["people"]:
+                kept = [r for r in person["reasons"] if not quoted.intersection(r["questions"])]
+                person["reasons"] = kept
+        db.change_each(connection, db.suggestions, rows, "people", "notes")
         changed |= {row["id"] for row in rows}
     return len(changed)
 
 
 def _mentions(connection: Connection, handle: str) -> int:
-    """Remove ``@handle`` from texts of others and their quotations; return how many rows changed.
-
-    The database searches for the first letters in any case; the rest is compared here.
-    """
+    """Remove ``@handle`` from texts of others and their quotations; return how many changed."""
     pattern, changed = mention(handle), 0
     prefix = "@" + re.split(r"[^\x20-\x7e]", handle)[0]
-    for column in _columns(db.Words, db.JsonWords):
+    for column in _columns(db.WORDS, db.JSON_WORDS):
         key, text = next(iter(column.table.primary_key)), type_coerce(column, Text)
         query = select(key, text).where(text.icontains(prefix, autoescape=True))
         for number, old in connection.execute(query).all():
@@ -170,9 +151,10 @@ def mention(handle: str) -> re.Pattern[str]:
     return re.compile(f"@(?:{'|'.join(sorted(forms))})(?![\\w-])", re.IGNORECASE)
 
 
-def _columns(*kinds: type) -> list[Any]:
+def _columns(*kinds: Any) -> list[Any]:
     """Return the columns of some types, of all tables."""
-    return [c for table in db.METADATA.sorted_tables for c in table.c if isinstance(c.type, kinds)]
+    every = (column for table in db.METADATA.sorted_tables for column in table.c)
+    return [column for column in every if any(column.type is kind for kind in kinds)]
 
 
 def _chunks(ids: Iterable[Any]) -> Iterator[list[Any]]:
@@ -195,22 +177,16 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     Their posts stay without an owner, since posts of others refer to them. Titles, words and
     vectors of their questions are deleted, and ``@handle`` in other titles.
     """
-    records = advisor.history.records
+    records, none = advisor.history.records, np.zeros(0, np.int64)
     code = int(records.codes([user])[0])
-    if code < 0 and not handle:
-        return advisor
-    asked, made = np.zeros(0, np.int64), advisor
-    if code >= 0:
-        asked = np.flatnonzero(records.questions.asker == code)
-        made = advisor.observe([Forgotten(user)])
-    return erase_questions(made, asked, handle)
+    if code < 0:
+        return erase_questions(advisor, none, handle) if handle else advisor
+    asked = np.flatnonzero(records.questions.asker == code)
+    return erase_questions(advisor.observe([Forgotten(user)]), asked, handle)
 
 
 def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> Advisor:
-    """Return an advisor without titles, words and vectors of the questions at some positions.
-
-    With a handle, also without ``@handle`` in all titles.
-    """
+    """Return an advisor without the texts of some questions, and without ``@handle`` in titles."""
     records = advisor.history.records.settled()
     titles, meaning = list(records.titles), records.meaning
     if handle:
@@ -233,26 +209,17 @@ def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> 
 
     Also remove `names` that occur in few questions; one that many questions use is a plain word.
     """
-    counts = corpus.counts.tocsc()
-    keep = ~np.isin(counts.indices, places)
+    counts = corpus.counts.tocsc(copy=True)
     column = np.repeat(np.arange(counts.shape[1]), np.diff(counts.indptr))
-    uses = np.bincount(column[keep], minlength=counts.shape[1])
+    gone = np.isin(counts.indices, places)
+    uses = np.bincount(column[~gone], minlength=counts.shape[1])
     rare = [code for code in map(corpus.vocabulary.get, names) if code is not None]
-    rare = [code for code in rare if code < len(uses) and uses[code] <= _FEW]
-    keep &= ~np.isin(column, rare)
-    uses[rare] = 0
-    cleaned = counts.copy()
-    cleaned.data = np.where(keep, counts.data, 0.0)
-    cleaned.eliminate_zeros()
-    left = np.flatnonzero(uses > 0)
+    gone |= np.isin(column, [code for code in rare if code < len(uses) and uses[code] <= _FEW])
+    counts.data[gone] = 0.0
+    counts.eliminate_zeros()
     # Words are numbered by first use, which may have been in these questions.
-    first = cleaned.indices[cleaned.indptr[left]]
-    order = left[np.argsort(first, kind="stable")]
-    number = np.full(counts.shape[1], -1, dtype=np.int64)
-    number[order] = np.arange(len(order))
-    vocabulary = {
-        word: int(number[code])
-        for word, code in corpus.vocabulary.items()
-        if code < len(number) and number[code] >= 0
-    }
-    return Corpus(vocabulary, cleaned[:, order])
+    left = np.flatnonzero(np.diff(counts.indptr))
+    order = left[np.argsort(counts.indices[counts.indptr[left]], kind="stable")]
+    number = {code: place for place, code in enumerate(order.tolist())}
+    kept = {word: number[code] for word, code in corpus.vocabulary.items() if code in number}
+    return Corpus(kept, counts[:, order])

@@ -20,8 +20,9 @@ import threading
 import zipfile
 import zlib
 from pathlib import Path
+from typing import IO
 
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import Connection, Table, func, insert, select, text
 from sqlalchemy.exc import CompileError, OperationalError, StatementError
 
 from atpgraph.errors import AtpError, InputError
@@ -68,7 +69,8 @@ class Snapshots:
                 raise InputError(
                     f"{model} is not a trained model; make one with 'atp qa train SITE -o MODEL'."
                 ) from None
-        if kept and given in ("", known) and (self.folder / kept["name"]).is_dir():
+        is_new = given not in ("", known)
+        if kept and not is_new and (self.folder / kept["name"]).is_dir():
             advisor = Advisor.load(self.folder / kept["name"])
             name, self.written_seq = kept["model"], int(kept["seq"])
         elif model is not None:
@@ -80,10 +82,10 @@ class Snapshots:
         for user in gone:
             advisor = forget_in_history(advisor, user)
         engine.start_from(advisor, name, self.written_seq)
-        if given and given != known:
+        if is_new:
             with engine.database.write(acting=True) as connection:
                 put_meta(connection, "base_model", given)
-        if gone or (given and given != known):
+        if gone or is_new:
             self.write()
 
     def due(self) -> bool:
@@ -96,7 +98,7 @@ class Snapshots:
         """Write the current advisor, then remove older snapshots."""
         with self.writing:
             with self.engine.lock:
-                advisor, model, seq = self.engine.current(), self.engine.model, self.engine.seq
+                advisor, model, seq = self.engine.advisor, self.engine.model, self.engine.seq
             name = f"{seq:012d}-{self.engine.clock()}"
             path = self.folder / name
             advisor = advisor.merged()
@@ -141,32 +143,32 @@ def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
 
 def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    with contextlib.ExitStack() as stack:
-        database = stack.enter_context(contextlib.closing(Database.of(settings)))
+    with contextlib.closing(Database.of(settings)) as database:
         database.migrate()
-        temporary = stack.enter_context(atomic_path(file))
-        archive = zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False)
-        stack.enter_context(archive)
-        connection = stack.enter_context(database.read())
-        if not database.is_sqlite:
-            connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-        for table in METADATA.sorted_tables:
-            if table.name not in _LEFT_OUT:
-                counts[table.name] = 0
-                with archive.open(f"tables/{table.name}.jsonl", "w") as lines:
-                    for row in connection.execute(select(table)):
-                        lines.write(json.dumps(dict(row._mapping)).encode() + b"\n")
-                        counts[table.name] += 1
-        kept = json.loads(get_meta(connection, "snapshot", "{}"))
-        if kept:
-            folder = Path(settings.store.folder) / "snapshots" / kept["name"]
-            try:
-                for path in sorted(folder.iterdir()):
-                    archive.write(path, f"snapshot/{path.name}")
-            except FileNotFoundError:
-                raise _SnapshotGoneError from None
-        head = {"format": FORMAT, "version": migrations()[-1][0], "rows": counts}
-        archive.writestr("backup.json", json.dumps(head))
+        with (
+            atomic_path(file) as temporary,
+            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as made,
+            database.read() as connection,
+        ):
+            if not database.is_sqlite:
+                connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            for table in METADATA.sorted_tables:
+                if table.name not in _LEFT_OUT:
+                    counts[table.name] = 0
+                    with made.open(f"tables/{table.name}.jsonl", "w") as lines:
+                        for row in connection.execute(select(table)):
+                            lines.write(json.dumps(dict(row._mapping)).encode() + b"\n")
+                            counts[table.name] += 1
+            kept = json.loads(get_meta(connection, "snapshot", "{}"))
+            if kept:
+                folder = Path(settings.store.folder) / "snapshots" / kept["name"]
+                try:
+                    for path in sorted(folder.iterdir()):
+                        made.write(path, f"snapshot/{path.name}")
+                except FileNotFoundError:
+                    raise _SnapshotGoneError from None
+            head = {"format": FORMAT, "version": migrations()[-1][0], "rows": counts}
+            made.writestr("backup.json", json.dumps(head))
     make_private(Path(file))
     return counts
 
@@ -191,11 +193,8 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
                 for table in METADATA.sorted_tables:
                     name = f"tables/{table.name}.jsonl"
                     if name in archive.namelist():
-                        counts[table.name] = 0
                         with archive.open(name) as lines:
-                            while rows := [*map(json.loads, itertools.islice(lines, _ROWS))]:
-                                connection.execute(insert(table), rows)
-                                counts[table.name] += len(rows)
+                            counts[table.name] = _insert(connection, table, lines)
                 if not database.is_sqlite:
                     _number_on(connection)
                 kept = json.loads(get_meta(connection, "snapshot", "{}"))
@@ -206,6 +205,16 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
         except _DAMAGE as error:
             raise InputError(f"The backup {file} is damaged; nothing was restored.") from error
     return counts
+
+
+def _insert(connection: Connection, table: Table, lines: IO[bytes]) -> int:
+    """Insert rows; an older version may have had more columns. Return how many."""
+    count, known = 0, set(table.c.keys())
+    while rows := [*map(json.loads, itertools.islice(lines, _ROWS))]:
+        kept = [{name: row[name] for name in known & row.keys()} for row in rows]
+        connection.execute(insert(table), kept)
+        count += len(rows)
+    return count
 
 
 def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:

@@ -14,8 +14,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from urllib.parse import urlsplit, urlunsplit
+from dataclasses import dataclass
 
 import httpx2 as httpx
 from sqlalchemy import Connection, select
@@ -23,7 +22,7 @@ from sqlalchemy import Connection, select
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.service import tables
 from atpgraph_qa.service.adapters import ADAPTERS
-from atpgraph_qa.service.adapters.base import Adapter, Call, Message
+from atpgraph_qa.service.adapters.base import Adapter
 from atpgraph_qa.service.database import Database, DatabaseGoneError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import Row, add, change, find, find_one, remove, save
@@ -62,24 +61,23 @@ def enqueue(
     )  # fmt: skip
 
 
-def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: int) -> str:
+def settle(connection: Connection, message: Row, outcome: Outcome, now_ms: int) -> str:
     """Record an attempt; return the new state: sent, waiting (to be sent again) or dead."""
-    state, next_ms = "sent", now_ms
-    if outcome.error and outcome.again and message.attempts < len(BACKOFF):
-        state, next_ms = "waiting", now_ms + 1000 * BACKOFF[message.attempts]
-    elif outcome.error:
-        state = "dead"
+    number, before = message["id"], message["attempts"]
+    state, next_ms = "dead" if outcome.error else "sent", now_ms
+    if outcome.again and before < len(BACKOFF):
+        state, next_ms = "waiting", now_ms + 1000 * BACKOFF[before]
     add(
-        connection, tables.deliveries, message=message.id, at_ms=now_ms, status=outcome.status,
+        connection, tables.deliveries, message=number, at_ms=now_ms, status=outcome.status,
         error=outcome.error, took_ms=outcome.took_ms,
     )  # fmt: skip
-    change(connection, _messages, _messages.c.id == message.id, state=state, next_ms=next_ms)
+    change(connection, _messages, number, state=state, next_ms=next_ms)
     if state == "sent":
-        which = (_made.c.id == message.suggestion) & (_made.c.state == "proposed")
+        which = (_made.c.id == message["suggestion"]) & (_made.c.state == "proposed")
         change(connection, _made, which, state="delivered", changed_ms=now_ms)
     if outcome.status == _GONE:  # for good
         why = "The receiver is gone."
-        save(connection, _off, adapter=message.adapter, since_ms=now_ms, why=why)
+        save(connection, _off, adapter=message["adapter"], since_ms=now_ms, why=why)
     return state
 
 
@@ -100,10 +98,10 @@ def redeliver(connection: Connection, message: str, now_ms: int) -> bool:
     return row is not None
 
 
-def list_messages(connection: Connection, limit: int = 100) -> list[Row]:
+def list_messages(connection: Connection) -> list[Row]:
     """Return the newest messages with their last attempt, without their content."""
     wanted = [column for column in _messages.c if column.name != "payload"]
-    found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(limit))
+    found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(100))
     t = tables.deliveries.c
     for entry in found:
         tries = select(t.status, t.error, t.at_ms).where(t.message == entry["id"])
@@ -118,13 +116,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Return whether anybody on the internet can reach an address.
-
-    Examples
-    --------
-    >>> [is_public(a) for a in ("93.184.216.34", "10.0.0.1", "127.0.0.1", "::ffff:127.0.0.1")]
-    [True, False, False, False]
-    """
+    """Return whether anybody on the internet can reach an address."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed.ipv4_mapped is not None:
@@ -135,20 +127,20 @@ def is_public(address: str) -> bool:
 
 
 def checked_address(
-    url: str, resolver: Callable[[str, int], list[str]], allowed: Collection[str] = ()
+    url: str | httpx.URL, resolver: Callable[[str, int], list[str]], allowed: Collection[str] = ()
 ) -> tuple[str, str, int]:
     """Return address, host and port of a URL, or raise an error if it is private.
 
     The caller connects to the checked address, because the name may resolve to another one a moment
     later: a webhook must not reach what only this machine can reach.
     """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme not in ("http", "https") or not host:
+    parsed, addresses = httpx.URL(), list[str]()
+    with contextlib.suppress(httpx.InvalidURL):
+        parsed = httpx.URL(url)
+    host, port = parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80)
+    if parsed.scheme not in ("http", "https") or not host:
         raise InputError("The address is not one of http or https.")
-    addresses: list[str] = []
-    with contextlib.suppress(OSError, ValueError, UnicodeError):
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+    with contextlib.suppress(OSError, ValueError):
         addresses = resolver(host, port)
     if not addresses:
         raise InputError("The host does not resolve.")
@@ -166,7 +158,7 @@ class Sender:
         self.adapters: dict[str, Adapter] = {
             name: ADAPTERS[name](settings) for name in settings.deliver.adapters
         }
-        self._answered: list[tuple[Message, Outcome]] = []
+        self._answered: list[tuple[Row, Outcome]] = []
 
     def recover(self) -> None:
         """Decide about messages that were being sent at a crash, and may have arrived or not.
@@ -194,34 +186,25 @@ class Sender:
         )
         query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
         with self.database.write(acting=True) as connection:
-            messages = [Message(**row) for row in find(connection, query)]
-            which = t.id.in_([message.id for message in messages])
+            messages = find(connection, query)
+            which = t.id.in_([message["id"] for message in messages])
             change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
         if messages:
             asyncio.run(self._send_all(messages))
         return len(messages)
 
-    async def _send_all(self, messages: list[Message]) -> None:
+    async def _send_all(self, messages: list[Row]) -> None:
         """Send messages, and record each answer as soon as it comes.
 
         A message goes out twice only if the process ends between the two, so all answers that came
         during one transaction share the next.
         """
-        under_way = {asyncio.create_task(self._timed(message)) for message in messages}
+        under_way = {asyncio.create_task(self._attempt(message)) for message in messages}
         while under_way:
             done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
             self._answered += [task.result() for task in done]
             with contextlib.suppress(DatabaseGoneError):
                 await asyncio.to_thread(self._settle)
-
-    async def _timed(self, message: Message) -> tuple[Message, Outcome]:
-        started = time.monotonic()
-        try:
-            outcome = await self._attempt(message)
-        except Exception as error:  # a bug must not leave the rest of its batch unsettled
-            LOG.exception("bug", extra={"facts": {"kind": type(error).__name__}})
-            outcome = Outcome(None, f"A bug ({type(error).__name__}).")
-        return message, replace(outcome, took_ms=round(1000 * (time.monotonic() - started)))
 
     def _settle(self) -> None:
         """Record the outcome of messages; they are kept for later if the database is gone."""
@@ -233,50 +216,52 @@ class Sender:
             states = [settle(connection, message, outcome, now) for message, outcome in settled]
         del self._answered[: len(settled)]
         for state, (message, outcome) in zip(states, settled, strict=True):
-            facts = {"message": message.id, "adapter": message.adapter, "state": state,
+            facts = {"message": message["id"], "adapter": message["adapter"], "state": state,
                      "status": outcome.status, "ms": outcome.took_ms}  # fmt: skip
             LOG.info("delivery", extra={"facts": facts})
 
-    async def _attempt(self, message: Message) -> Outcome:
-        adapter = self.adapters.get(message.adapter)
-        if adapter is None:
-            return Outcome(None, "The adapter is not switched on.")
+    async def _attempt(self, message: Row) -> tuple[Row, Outcome]:
+        """Send a message once."""
+        started, status, error, again = time.monotonic(), None, "", False
+        repeatable = False
         try:
-            call = adapter.deliver(message, self.clock())
+            if message["adapter"] not in self.adapters:
+                raise InputError("The adapter is not switched on.")
+            adapter = self.adapters[message["adapter"]]
+            repeatable = adapter.repeatable
+            request = adapter.deliver(message["id"], message["payload"], self.clock())
             async with asyncio.timeout(self.settings.deliver.timeout_seconds):
-                status = await self._send(call)
+                status = await self._send(request)
         except TimeoutError:
             # It may have arrived, so send it again only if the receiver recognizes that.
-            return Outcome(None, "No answer in time.", again=adapter.repeatable)
+            error, again = "No answer in time.", repeatable
         except httpx.ConnectError:
-            return Outcome(None, "No connection.", again=True)
-        except httpx.HTTPError as error:
-            said = f"The connection broke ({type(error).__name__})."
-            return Outcome(None, said, again=adapter.repeatable)
-        except (AtpError, KeyError, TypeError, ValueError) as error:
-            return Outcome(None, str(error) or type(error).__name__)
-        if 200 <= status < 300:
-            return Outcome(status)
-        if 300 <= status < 400:
-            return Outcome(status, "Redirects are not followed.")
-        again = status >= 500 or status in _AGAIN
-        return Outcome(status, f"The receiver answered {status}.", again)
+            error, again = "No connection.", True
+        except httpx.HTTPError as broken:
+            error, again = f"The connection broke ({type(broken).__name__}).", repeatable
+        except (AtpError, httpx.InvalidURL, KeyError, TypeError, ValueError) as wrong:
+            error = str(wrong) or type(wrong).__name__
+        except Exception as bug:  # must not leave the rest of its batch unsettled
+            LOG.exception("bug", extra={"facts": {"kind": type(bug).__name__}})
+            error = f"A bug ({type(bug).__name__})."
+        else:
+            if 300 <= status < 400:
+                error = "Redirects are not followed."
+            elif status >= 400:
+                error = f"The receiver answered {status}."
+                again = status >= 500 or status in _AGAIN
+        took_ms = round(1000 * (time.monotonic() - started))
+        return message, Outcome(status, error, again, took_ms)
 
-    async def _send(self, call: Call) -> int:
+    async def _send(self, request: httpx.Request) -> int:
+        """Send a request to its checked address; the certificate must still match the name."""
         allowed = self.settings.deliver.allow_private
         address, host, port = await asyncio.to_thread(
-            checked_address, call.url, self.resolver, allowed
+            checked_address, request.url, self.resolver, allowed
         )
-        parts = urlsplit(call.url)
-        literal = f"[{address}]" if ":" in address else address
-        url = urlunsplit((parts.scheme, f"{literal}:{port}", parts.path, parts.query, ""))
-        headers = {**call.headers, "host": parts.netloc.rpartition("@")[2]}
-        # Connect to the checked address; the certificate must still match the name.
-        async with (
-            httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=None) as client,
-            client.stream(
-                call.method, url, headers=headers, content=call.body,
-                extensions={"sni_hostname": host},
-            ) as response,
-        ):  # fmt: skip
-            return response.status_code  # the body of the answer does not matter
+        request.url = request.url.copy_with(host=address, port=port)  # the header keeps the name
+        request.extensions["sni_hostname"] = host
+        async with httpx.AsyncClient(trust_env=False, timeout=None) as client:
+            answer = await client.send(request, stream=True)  # its body does not matter
+            await answer.aclose()
+            return answer.status_code

@@ -6,22 +6,24 @@ import contextlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
 from anyio import from_thread
 from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
 from pydantic import ValidationError
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import render, routes, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
+from atpgraph_qa.service.problems import ProblemError, as_problem
 from atpgraph_qa.service.routes import Cursor, Find, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -29,12 +31,12 @@ from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
 
 COOKIE = "atp_session"
 DAYS = 30
-FILTERS = {
-    "open": ("Open", ("proposed", "delivered")),
-    "sent": ("Asked", ("accepted", "reassigned", "delivered")),
-    "answered": ("Answered", ("answered",)),
-    "ended": ("Ended", ("declined", "expired", "withdrawn")),
-    "all": ("All", ()),
+FILTERS: dict[str, tuple[str, ...]] = {  # states by the name of a filter
+    "open": ("proposed", "delivered"),
+    "asked": ("accepted", "reassigned", "delivered"),
+    "answered": ("answered",),
+    "ended": ("declined", "expired", "withdrawn"),
+    "all": (),
 }
 router = APIRouter(include_in_schema=False)
 OPT_OUT = Token(0, "opt-out link", frozenset())
@@ -71,21 +73,14 @@ class Visit:
 
     def show(self, name: str, **values: Any) -> Response:
         """Return a page; after a wrong form, with the reason and what was typed."""
-        engine, rules, may = self.service.engine, self.service.settings.policy, self.who.may
-        old = round(engine.days_behind())
+        engine, rules = self.service.engine, self.service.settings.policy
         hidden = Markup('<input type="hidden" name="csrf" value="{}">').format(self.who.csrf)
         context = {
-            "who": self.who.id and (self.who.name or "a token without a name"),
-            "may_write": may("write"), "may_rule": may("admin"),
-            "sections": [section for section in render.SECTIONS if may(section[2])],
+            "visit": self, "may": self.who.may, "typed": self.form if self.wrong else {},
+            "said": self.request.query_params.get("said"), "csrf": hidden,
             "here": "/" + self.request.url.path.strip("/").partition("/")[0],
-            "said": render.SAID.get(self.request.query_params.get("said", "")),
-            "wrong": self.wrong, "typed": self.form if self.wrong else {},
-            "mode": engine.mode, "model": engine.model, "names": self.service.suggester.name,
-            "old": old if self.who != GUEST and old >= render.OLD_DAYS else 0,
-            "last_post_ms": engine.last_post_ms, "zone": rules.time_zone, "rules": rules,
-            "when": lambda moment_ms: render.when(moment_ms, rules.time_zone),
-            "csrf": lambda: hidden,
+            "engine": engine, "mode": engine.mode, "names": self.service.suggester.name,
+            "rules": rules, "when": partial(render.when, zone=rules.time_zone),
         }  # fmt: skip
         page = render.TEMPLATES.get_template(name).render(context | values)
         return HTMLResponse(page, self.status, render.HEADERS)
@@ -203,7 +198,7 @@ def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
     show = show if show in FILTERS else "open"
     with visit.service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
-            connection, 20, cursor, state=FILTERS[show][1], latest=True
+            connection, 20, cursor, state=FILTERS[show], latest=True
         )
         cards = [_card(visit.service, connection, row) for row in rows]
         newest = suggestions.newest(connection)
@@ -362,9 +357,7 @@ def settings_page(visit: Admin) -> Response:
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {
-        "settings": service.settings.shown(), "made": visit.made, "scopes": SCOPES,
-        "help": {f"{part}.{name}": about.description
-                 for part, name, about, _ in service.settings.items()},
+        "settings": service.settings.items(), "scopes": SCOPES,
         "tokens": routes.list_tokens(service), "off": sent.switched_off,
         "messages": sent.items[:30], "models": found.trained[:5], "learning": found.learning,
         "audit": routes.get_audit(service, 50),
@@ -410,18 +403,22 @@ def redeliver(visit: Admin, message: MessageId) -> Response:
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages to an application, and handle errors."""
+    """Add the pages; answer errors with problem details under the API's paths, else with a page."""
     app.include_router(router)
 
-    def error_page(request: Request, error: ProblemError) -> Response:
-        if error.status == 401:
+    def answer(request: Request, error: Exception) -> Response:
+        found = as_problem(error)
+        if request.url.path.startswith(("/v1", "/metrics", "/livez", "/readyz", "/openapi")):
+            return found.response()
+        if found.status == 401:
             return back("/login")
         with contextlib.suppress(AtpError):  # the error may be that the database is gone
             who, service = logged_in(request), routes.service_of(request)
-            visit = Visit(request, service, who, status=error.status, wrong=error.detail)
-            page = visit.show("error.html", title=error.title)
-            page.headers.update(error.headers)
+            visit = Visit(request, service, who, status=found.status, wrong=found.detail)
+            page = visit.show("error.html", title=found.title)
+            page.headers.update(found.headers)
             return page
-        return error.response()
+        return found.response()
 
-    answer_problems(app, error_page)
+    for kind in (ProblemError, InputError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
 from typing import Any
 
-from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ValidationError
@@ -78,15 +76,3 @@ def as_problem(error: Exception) -> ProblemError:
     place = f"{frames[-1].name}:{frames[-1].lineno}" if frames else ""
     LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": place}})
     return ProblemError(500, f"{type(error).__name__} at {place}.")
-
-
-def answer_problems(app: FastAPI, page: Callable[[Request, ProblemError], Response]) -> None:
-    """Answer errors with problem details under the API's paths, else with a page."""
-
-    def answer(request: Request, error: Exception) -> Response:
-        found = as_problem(error)
-        machine = request.url.path.startswith(("/v1", "/metrics", "/livez", "/readyz", "/openapi"))
-        return found.response() if machine else page(request, found)
-
-    for kind in (ProblemError, InputError, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(kind, answer)

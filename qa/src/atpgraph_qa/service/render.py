@@ -20,24 +20,6 @@ from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.schemas import QualityOut
 from atpgraph_qa.service.settings import as_text
 
-SECTIONS = (
-    ("/inbox", "Inbox", "read"), ("/people", "People", "read"), ("/quality", "Quality", "read"),
-    ("/shadow", "Trial run", "read"), ("/tags", "Topics", "read"), ("/try", "Try", "route"),
-    ("/settings", "Settings", "admin"),
-)  # fmt: skip
-# What to say after an action, by the word in the address.
-SAID = {
-    "accepted": "Accepted.", "asked": "Accepted: the people are being asked.",
-    "declined": "Declined.", "reassigned": "Somebody else is being asked.", "saved": "Saved.",
-    "forgotten": "Forgotten everywhere.", "revoked": "Revoked.", "mode": "The mode was switched.",
-    "learning": "Training a new model; this takes a while.", "waiting": "It will be sent again.",
-}  # fmt: skip
-MODES = {
-    "shadow": ("Trial run", "Suggestions are recorded, nobody is asked."),
-    "approve": ("Approve first", "People are asked when a moderator accepts a suggestion."),
-    "automatic": ("Automatic", "People are asked as soon as a question comes in."),
-}
-OLD_DAYS = 30  # without a new post; something is wrong then
 _LEAST_PEOPLE = 10  # of similar confidence; with fewer, the share who answered means nothing
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -47,13 +29,7 @@ HEADERS = {"Content-Security-Policy": _POLICY, "X-Frame-Options": "DENY"}
 
 
 def when(moment_ms: int, zone: str = "UTC") -> Markup:
-    """Format a moment for display, in a time zone.
-
-    Examples
-    --------
-    >>> print(when(1_790_000_000_000, "Europe/Vienna"))
-    <time datetime="2026-09-21T14:13:20+00:00">21 Sep 2026, 16:13 CEST</time>
-    """
+    """Format a moment for display, in a time zone."""
     moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
     shown = moment.astimezone(time_zone(zone)).strftime("%d %b %Y, %H:%M %Z").lstrip("0")
     exact = moment.isoformat(timespec="seconds")
@@ -61,37 +37,19 @@ def when(moment_ms: int, zone: str = "UTC") -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """Format a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.123), percent(0.004), percent(0.0), percent(None)
-    ('12%', '0.4%', '0%', '–')
-    """
+    """Format a share as a percentage."""
     if value is None or not math.isfinite(value):
         return "–"
     return f"{100 * value:.1f}%" if 0 < value < 0.0095 else f"{value:.0%}"
 
 
 def place(mrr: float | None) -> str:
-    """Return a mean reciprocal rank as a place.
-
-    Examples
-    --------
-    >>> place(0.4), place(None)
-    ('2.5', '–')
-    """
+    """Return a mean reciprocal rank as a place."""
     return "–" if not mrr else f"{1 / mrr:.1f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "answer"), count(2, "answer"), count(0, "person", "people")
-    ('1 answer', '2 answers', '0 people')
-    """
+    """Return a number with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -102,7 +60,7 @@ TEMPLATES = Environment(
 TEMPLATES.filters |= {
     "percent": percent, "place": place, "count": count, "setting": as_text, "plain": plain_text
 }  # fmt: skip
-TEMPLATES.globals |= {"modes": MODES, "version": __version__}
+TEMPLATES.globals["version"] = __version__
 
 
 def static(name: str) -> Response:
@@ -129,39 +87,44 @@ class Figure(NamedTuple):
 def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
     """Return the charts of the quality page that have data."""
     days, made = found.by_day, list[Figure]()
-    bins = [one for one in found.calibration if one["people"] >= _LEAST_PEOPLE]
     if not days:
         return made
-    last = days[-1]["day"]
-    label = f"days before {date(1970, 1, 1) + timedelta(days=last):%d %b %Y}"
 
-    def draw(lines: list[Line], title: str, x: str, y: str, note: str, **more: Any) -> None:
-        is_diagonal = more.pop("diagonal", False)
+    def draw(title: str, note: str, axes: tuple[str, str], *lines: Line, **more: Any) -> None:
         chart = line_chart(
-            lines, title=title, x_label=x, y_label=y, y_range=(0.0, 1.0), diagonal=is_diagonal
-        )
+            lines, title=title, x_label=axes[0], y_label=axes[1], y_range=(0.0, 1.0),
+            diagonal=more.pop("diagonal", False),
+        )  # fmt: skip
         drawing = chart[: chart.index("</svg>") + 6]  # without the legend; the page has its own
         made.append(Figure(title, Markup(drawing), note, **more))
 
-    answered = [day for day in days if day["mrr"] is not None]
-    if len(answered) > 1:
-        before = [float(day["day"] - last) for day in answered]
-        lines = [
-            Line("baseline", before, [day["baseline_mrr"] for day in answered], None),
-            Line("suggestions", before, [day["mrr"] for day in answered], 0, markers=True),
-        ]
-        note = "Mean of 1/place of the person who answered (MRR), by day: 0.5 is second place."
-        key = (("suggestions", "c0"), ("most active people first", ""))
-        draw(lines, "Was the right person near the top?", label, "1 = always first", note, key=key)
+    def by_day(name: str, label: str = "", color: int | None = 0) -> Line:
+        shown = [day for day in days if day[name] is not None]
+        before = [float(day["day"] - days[-1]["day"]) for day in shown]
+        values = [day[name] for day in shown]
+        return Line(label, before, values, color, markers=color is not None)
+
+    label = f"days before {date(1970, 1, 1) + timedelta(days=days[-1]['day']):%d %b %Y}"
+    if sum(day["mrr"] is not None for day in days) > 1:
+        draw(
+            "Was the right person near the top?",
+            "Mean of 1/place of the person who answered (MRR), by day: 0.5 is second place.",
+            (label, "1 = always first"),
+            by_day("baseline_mrr", "baseline", None), by_day("mrr", "suggestions"),
+            key=(("suggestions", "c0"), ("most active people first", "")),
+        )  # fmt: skip
     if len(days) > 1:
-        before = [float(day["day"] - last) for day in days]
-        line = Line("", before, [day["coverage"] for day in days], 0, markers=True)
-        draw([line], "Questions with somebody to ask", label, "share of questions", "By day.")
+        axes = label, "share of questions"
+        draw("Questions with somebody to ask", "By day.", axes, by_day("coverage"))
+    bins = [one for one in found.calibration if one["people"] >= _LEAST_PEOPLE]
     if bins:
-        line = Line("", [b["stated"] for b in bins], [b["observed"] for b in bins], 0, True)
-        note = "On the dashed line, people answer as often as stated; below it, less often."
-        axes = "confidence stated", "share who answered"
-        draw([line], "Is the confidence right?", *axes, note, diagonal=True)
+        draw(
+            "Is the confidence right?",
+            "On the dashed line, people answer as often as stated; below it, less often.",
+            ("confidence stated", "share who answered"),
+            Line("", [b["stated"] for b in bins], [b["observed"] for b in bins], 0, True),
+            diagonal=True,
+        )  # fmt: skip
     if asks:
         bars = [Bar(name, float(number)) for name, number in asks]
         title = "Who was asked most"

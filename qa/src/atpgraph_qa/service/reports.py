@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, Double, case, cast, func, select, true
 
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.engine import BASELINE_DAYS
@@ -31,57 +31,41 @@ def quality(
     shadow mode, or only the others.
     """
     since_ms, t = now_ms - days * DAY_MS, suggestions.c
-    done, day = t.resolved_ms.is_not(None), (t.created_ms // DAY_MS).label("day")
-    sums = {
-        "questions": func.count(),
-        "answered": _count(done),
-        "covered": _count(t.asked > 0),
-        "reciprocal": _sum(done & (t.place > 0), 1.0 / t.place),
-        "in_five": _count(done & (t.place <= 5)),
-        "baseline": _sum(done & (t.baseline_place > 0), 1.0 / t.baseline_place),
-        "asked_resolved": _count(done & (t.asked > 0)),
-        "asked_right": _count(done & t.asked_answered),
-        "accepted": _count(t.state == "accepted"),
-        "declined": _count(t.state == "declined"),
+    day, done, asked = (
+        (t.created_ms // DAY_MS).label("day"),
+        t.resolved_ms.is_not(None),
+        t.asked > 0,
+    )
+    count = func.count()
+
+    def mean(which: Any, value: Any, among: Any) -> Any:
+        return cast(func.avg(case((which, value), else_=0.0)).filter(among), Double)
+
+    figures = {
+        "questions": count,
+        "answered": count.filter(done),
+        "coverage": mean(asked, 1.0, true()),
+        "mrr": mean(t.place > 0, 1.0 / t.place, done),
+        "baseline_mrr": mean(t.baseline_place > 0, 1.0 / t.baseline_place, done),
+        "hits_at_5": mean(t.place <= 5, 1.0, done),
+        "asked_answered": mean(t.asked_answered, 1.0, done & asked),
+        "accepted": count.filter(t.state == "accepted"),
+        "declined": count.filter(t.state == "declined"),
     }
     # One index has all these columns, so the suggestions themselves are not read.
-    wanted = [column.label(name) for name, column in sums.items()]
-    query = select(day, *wanted).where(t.created_ms >= since_ms, t.round == 0)
-    rows = find(connection, _only(query, t, shadow).group_by(day).order_by(day))
-    total = {name: sum(row[name] for row in rows) for name in sums}
+    query = select(*(column.label(name) for name, column in figures.items()))
+    query = _only(query.where(t.created_ms >= since_ms, t.round == 0), t, shadow)
+    (total,) = find(connection, query)
     return QualityOut(
-        days=days, baseline=f"most answers in the last {BASELINE_DAYS} days", **_figures(total),
-        by_day=[{"day": row["day"], **_figures(row)} for row in rows],
+        days=days, baseline=f"most answers in the last {BASELINE_DAYS} days", **total,
+        by_day=find(connection, query.add_columns(day).group_by(day).order_by(day)),
         calibration=_calibration(connection, since_ms, shadow),
         load=_load(connection, since_ms, shadow),
     )  # fmt: skip
 
 
-def _sum(which: Any, value: Any) -> Any:
-    return func.sum(case((which, value), else_=0.0))
-
-
-def _count(which: Any) -> Any:
-    return func.sum(case((which, 1), else_=0))
-
-
 def _only(query: Any, columns: Any, shadow: bool | None) -> Any:
     return query if shadow is None else query.where(columns.shadow.is_(shadow))
-
-
-def _figures(s: Row) -> Row:
-    return {
-        **{name: s[name] for name in ("questions", "answered", "accepted", "declined")},
-        "coverage": _share(s["covered"], s["questions"]),
-        "mrr": _share(s["reciprocal"], s["answered"]),
-        "hits_at_5": _share(s["in_five"], s["answered"]),
-        "baseline_mrr": _share(s["baseline"], s["answered"]),
-        "asked_answered": _share(s["asked_right"], s["asked_resolved"]),
-    }
-
-
-def _share(part: float, whole: float) -> float | None:
-    return float(part) / float(whole) if whole else None  # PostgreSQL gives decimals
 
 
 def _calibration(connection: Connection, since_ms: int, shadow: bool | None) -> list[Row]:
@@ -109,15 +93,12 @@ def _load(connection: Connection, since_ms: int, shadow: bool | None) -> Row:
         "asks": sum(counts),
         "people": len(counts),
         "most": max(counts, default=0),
-        "top_tenth_share": _share(top, sum(counts)) or 0.0,
+        "top_tenth_share": top / max(1, sum(counts)),
     }
 
 
 def tags_without_experts(history: History, now_ms: int, active_days: float) -> list[TagOut]:
-    """Return tags of recent questions with fewer than two experts.
-
-    An expert gave at least two answers under the tag, and any answer within `active_days`.
-    """
+    """Return tags of recent questions in which fewer than two active people gave two answers."""
     tags, answers, asked_ms = history.tags, history.answers, history.questions.asked_ms
     n, m = len(asked_ms), len(tags.names)
     if not n or not m:

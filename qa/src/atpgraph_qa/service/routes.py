@@ -24,7 +24,10 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import Authenticator, Token
 from atpgraph_qa.timeline.query import Question
 
-_BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
+Bearer = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")),
+]
 router = APIRouter()
 PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
 RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
@@ -64,10 +67,9 @@ def admit(request: Request, token: Token, scope: str) -> None:
     request.state.caller = token
 
 
-async def check_token(request: Request, scope: str) -> None:
+async def check_token(request: Request, given: Bearer, scope: str) -> None:
     """Reject a caller without a token that has a scope."""
     auth: Authenticator = request.app.state.auth
-    given = await _BEARER(request)
     secret = given.credentials.strip() if given else ""
     if not secret:
         needed = "Send a token: Authorization: Bearer …"
@@ -81,10 +83,8 @@ async def check_token(request: Request, scope: str) -> None:
 def needs(scope: str) -> Any:
     """Return a dependency that checks for a token with a scope."""
 
-    async def checked(
-        request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
-    ) -> None:
-        await check_token(request, scope)
+    async def checked(request: Request, given: Bearer) -> None:
+        await check_token(request, given, scope)
 
     checked.scope = scope  # type: ignore[attr-defined]
     return Depends(checked)
@@ -190,7 +190,7 @@ def get_person(service: Serving, person: PersonId) -> PersonOut:
     engine, now = service.engine, service.clock()
     if not engine.knows(person):
         raise ProblemError(404, "The site does not know this person.")
-    history = engine.current().history
+    history = engine.advisor.history
     code = int(history.codes([person])[0])
     given, won, last = (
         int(counts[code]) if code >= 0 else 0
@@ -270,7 +270,7 @@ def give_feedback(
     declining goes on to the next people, reassigning asks somebody else."""
     found = service.suggester.feedback(
         suggestion, given.verdict, str(who), once=who.digest("feedback", key),
-        person=given.person, token=who.id, note=given.note,
+        person=given.person, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)
 
@@ -300,7 +300,7 @@ def get_quality(
 @may_read.get("/v1/metrics/tags", tags=["quality"])
 def get_tags(service: Serving) -> list[schemas.TagOut]:
     """List tags of the last half year in which fewer than two active people answer."""
-    history, days = service.engine.current().history, service.settings.policy.inactive_days
+    history, days = service.engine.advisor.history, service.settings.policy.inactive_days
     return reports.tags_without_experts(history, service.clock(), days)
 
 
@@ -313,10 +313,10 @@ def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.
 
 
 @may_rule.get("/v1/tokens", tags=["administration"])
-def list_tokens(service: Serving) -> list[schemas.KnownTokenOut]:
+def list_tokens(service: Serving) -> list[Row]:
     """List the tokens in use with scopes and last use, without the secrets."""
     with service.database.read() as connection:
-        return [schemas.KnownTokenOut(**row) for row in tokens.list_tokens(connection)]
+        return tokens.list_tokens(connection)
 
 
 @may_rule.delete("/v1/tokens/{number}", tags=["administration"])
@@ -329,11 +329,12 @@ def revoke_token(service: Serving, request: Request, number: RowId, who: Caller)
 
 
 @may_rule.get("/v1/audit", tags=["administration"])
-def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
+def get_audit(service: Serving, limit: Limit = 100) -> list[Row]:
     """List who did what, newest first."""
-    query = select(tables.audit).order_by(tables.audit.c.id.desc()).limit(limit)
+    t = tables.audit.c
+    query = select(t.at_ms, t.who, t.what, t.person).order_by(t.id.desc()).limit(limit)
     with service.database.read() as connection:
-        return [schemas.AuditOut(**row) for row in tables.find(connection, query)]
+        return tables.find(connection, query)
 
 
 @may_rule.post("/v1/models/retrain", tags=["administration"], status_code=202)
@@ -401,10 +402,10 @@ def ready(request: Request) -> StatusOut:
     "/metrics", summary="Figures for Prometheus", tags=["health"], response_class=Response,
     responses={200: {"content": {"text/plain": {}}}, **described(401, 403, 429, 503)},
 )  # fmt: skip
-async def metrics(request: Request) -> Response:
+async def metrics(request: Request, given: Bearer) -> Response:
     """Return figures; needs the scope read unless server.public_metrics is set."""
     if not request.app.state.service.settings.server.public_metrics:
-        await check_token(request, "read")
+        await check_token(request, given, "read")
     registry = request.app.state.metrics.registry
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 

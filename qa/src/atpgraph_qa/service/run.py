@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,7 +67,7 @@ class ServiceMetrics:
             "events_applied": engine.seq,
             "events_waiting": engine.waiting,
             "routes_under_way": engine.limiter.under_way,
-            "users": engine.current().history.n_users,
+            "users": engine.advisor.history.n_users,
             "history_age_days": round(engine.days_behind(), 3),
             "database_up": 1,
         }
@@ -247,17 +247,14 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only if the protocol is named; without it the body of an answer,
-    # which is written after the head, waits 40 ms for the other side.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((host, port))
-        made.listen(2048)  # clients may connect as soon as they know the address
+    try:  # clients may connect as soon as they know the address
+        made = socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
-        made.close()
         why = getattr(error, "strerror", None) or error
         raise InputError(f"Cannot listen on {host}, port {port}: {why}.") from error
+    # Connections inherit it. Without it the body of an answer, which is written after the head,
+    # waits 40 ms for the other side.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 
@@ -275,7 +272,7 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
     """
 
     class LimitedProtocol(H11Protocol):
-        _deadline: asyncio.TimerHandle | None = None
+        _deadline: asyncio.TimerHandle
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -283,27 +280,21 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
             if len(self.connections) > limits.connections:
                 transport.abort()
 
+        def _expect_headers(self) -> None:
+            wait = limits.header_seconds
+            self._deadline = self.loop.call_later(wait, self.transport.abort)
+
         def data_received(self, data: bytes) -> None:
             before = self.cycle
-            if before is None or before.response_complete:  # the next request of this connection
-                self._expect_headers()
+            if before is not None and before.response_complete and self._deadline.cancelled():
+                self._expect_headers()  # of the next request of this connection
             super().data_received(data)
             if self.cycle is not before:
-                self._end_deadline()
+                self._deadline.cancel()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._end_deadline()
+            self._deadline.cancel()
             super().connection_lost(exc)
-
-        def _expect_headers(self) -> None:
-            if self._deadline is None:
-                wait = limits.header_seconds
-                self._deadline = self.loop.call_later(wait, self.transport.abort)
-
-        def _end_deadline(self) -> None:
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
 
     return LimitedProtocol
 
@@ -325,17 +316,12 @@ def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
     )
 
 
-def serve(
-    service: Service, bound: socket.socket, started: Callable[[], None] | None = None
-) -> None:
+def serve(service: Service, bound: socket.socket) -> None:
     """Answer requests on a socket until a signal comes; then finish and close."""
     set_up_log(service.settings.log.level)
     app = create_app(service)
     gc.collect()
     gc.freeze()  # scanning the history, which stays, would take tenths of a second each time
     sys.setswitchinterval(_SWITCH_S)
-    server = uvicorn.Server(config_of(service, app))
-    if started is not None:
-        started()
     with contextlib.closing(bound):
-        server.run(sockets=[bound])
+        uvicorn.Server(config_of(service, app)).run(sockets=[bound])

@@ -13,7 +13,7 @@ from atpgraph_qa.advisor.people import time_zone as parse_zone
 from atpgraph_qa.advisor.policies import Decision
 from atpgraph_qa.advisor.suggest import Suggestion
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
+from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged
 from atpgraph_qa.service.settings import Mode, Url, checked
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
@@ -64,13 +64,13 @@ class _EventIn(_In):
 
     def arrival(self) -> Arrival:
         """Return the event with its name."""
-        values = self.model_dump(exclude={"at", "url"})
-        values["at_ms"] = int(self.at.timestamp() * 1000)
+        values = self.model_dump(exclude={"at"})
         for person in {"asker", "user"} & values.keys():
             values[person] = NOBODY if values[person] is None else values[person]
         mark = values.pop("id") if self.makes is Voted else ""
-        url = getattr(self, "url", "")
-        return Arrival.of(self.makes(**values), mark, {"url": url} if url else {})
+        url = values.pop("url", "")
+        event = self.makes(**values, at_ms=int(self.at.timestamp() * 1000))
+        return Arrival.of(event, mark, {"url": url} if url else {})
 
 
 class QuestionIn(_EventIn):
@@ -107,14 +107,9 @@ class ClosureIn(_EventIn):
     """A question was closed, deleted (which removes its title and text) or opened again."""
 
     model_config = _example(question=501, state="closed", at="2026-11-17T09:05:00Z")
+    makes = StatusChanged
     question: Id
     state: Literal["closed", "deleted", "open"]
-
-    def arrival(self) -> Arrival:
-        at_ms = int(self.at.timestamp() * 1000)
-        if self.state == "open":
-            return Arrival.of(Reopened(self.question, at_ms))
-        return Arrival.of(Closed(self.question, at_ms, deleted=self.state == "deleted"))
 
 
 class AnswerIn(_EventIn):
@@ -284,7 +279,7 @@ class FeedbackOut(BaseModel):
     given_by: str
 
 
-class SuggestionOut(BaseModel):
+class SuggestionOut(RouteOut):
     """A suggestion, its question, and the outcome."""
 
     id: int
@@ -303,17 +298,10 @@ class SuggestionOut(BaseModel):
     changed_ms: int
     sent_ms: int | None
     shadow: bool
-    mode: str
-    model: str
     state: str
-    people: list[Suggestion]
     ranking: list[RankedOut]
     baseline: list[int]
-    decisions: list[Decision]
-    notes: list[str]
     confidence: float
-    abstains: str
-    candidates: int
     escalate_ms: int | None
     outcome: int | None
     place: int | None
@@ -337,16 +325,6 @@ class TokenOut(BaseModel):
     scopes: list[str]
 
 
-class KnownTokenOut(BaseModel):
-    """A token without its secret."""
-
-    id: int
-    name: str
-    scopes: str
-    created_ms: int
-    used_ms: int | None
-
-
 class HookOut(BaseModel):
     """How much of a hook was new."""
 
@@ -360,15 +338,6 @@ class StatusOut(BaseModel):
     """A status word."""
 
     status: str
-
-
-class AuditOut(BaseModel):
-    """Who did what."""
-
-    at_ms: int
-    who: str
-    what: str
-    person: int | None
 
 
 class MessagesOut(BaseModel):

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import select
 
@@ -33,10 +34,7 @@ _GATHER_S = 0.2  # ten events applied together take about as long as one
 
 
 class Service:
-    """All parts of the service that run in one process.
-
-    The first start needs a trained model. `clock` returns the time in milliseconds.
-    """
+    """All parts of the service that run in one process; the first start needs a model."""
 
     def __init__(
         self, settings: Settings, model: Path | None = None, *, clock: Callable[[], int] = now_ms
@@ -46,8 +44,7 @@ class Service:
         self.database = Database.of(settings)
         self.first_token = ""
         self.ready = False
-        self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._stop, self._threads = threading.Event(), list[threading.Thread]()
         try:
             self.database.migrate()
             self.database.take_charge()
@@ -56,7 +53,7 @@ class Service:
             self.suggester = Suggester(self.engine)
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
-            self.engine.current().warm_up()  # so that the first route does not wait
+            self.engine.advisor.warm_up()  # so that the first route does not wait
             self.sender = Sender(self.database, settings, clock)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots)
@@ -75,11 +72,13 @@ class Service:
 
     def start(self) -> None:
         """Start the threads that apply events, deliver messages and do maintenance."""
-        for job in (
-            ("apply", self._apply, 5.0), ("deliver", self.sender.run, 0.5),
-            ("maintain", self.run_maintenance, 10.0),
-        ):  # fmt: skip
-            made = threading.Thread(target=self._loop, args=job, name=f"atp-{job[0]}", daemon=True)
+        for name, *work in (
+            ("apply", self._apply, 5.0, self.engine.new_events),
+            ("deliver", self.sender.run, 0.5, self._stop),
+            ("maintain", self.run_maintenance, 10.0, self._stop),
+        ):
+            given: Any = (name, *work)
+            made = threading.Thread(None, self._loop, f"atp-{name}", given, daemon=True)
             made.start()
             self._threads.append(made)
 
@@ -89,32 +88,29 @@ class Service:
             self._stop.wait(_GATHER_S)
         return self.engine.apply()
 
-    def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:
+    def _loop(
+        self, name: str, work: Callable[[], int], pause: float, waiter: threading.Event
+    ) -> None:
         """Repeat some work; pause only when there was none."""
         gone = False
-        waiter = self.engine.new_events if name == "apply" else self._stop
         while not self._stop.is_set():
+            wait, was_gone, facts = pause, gone, {"thread": name}
             try:
-                done = work()
+                gone, wait = False, 0.0 if work() else pause
             except DatabaseGoneError:
-                if not gone:
-                    LOG.warning("database gone", extra={"facts": {"thread": name}})
-                gone = True
-                waiter.wait(1.0)
+                gone, wait = True, 1.0
             except NotInChargeError:
-                LOG.error("not in charge any more", extra={"facts": {"thread": name}})
+                LOG.error("not in charge any more", extra={"facts": facts})
                 self.ready = False
                 return
             except Exception as error:  # a bug must not end the service
-                kind = type(error).__name__
-                LOG.exception("bug", extra={"facts": {"thread": name, "kind": kind}})
-                waiter.wait(5.0)
-            else:
-                if gone:
-                    LOG.warning("database back", extra={"facts": {"thread": name}})
-                gone = False
-                if not done:
-                    waiter.wait(pause)
+                facts["kind"] = type(error).__name__
+                LOG.exception("bug", extra={"facts": facts})
+                wait = 5.0
+            if gone != was_gone:
+                LOG.warning("database gone" if gone else "database back", extra={"facts": facts})
+            if wait:
+                waiter.wait(wait)
 
     def apply_all(self) -> None:
         """Apply all stored events now."""
@@ -168,9 +164,8 @@ class Service:
         for user in incoming.forget:
             self.forget(user, "the site")
         said = [self.suggester.feedback(*verdict) for verdict in incoming.verdicts]
-        with (
-            self.database.write() as connection
-        ):  # last, so that a hook that failed half way may be sent again
+        # Last, so that a hook that failed half way may be sent again.
+        with self.database.write() as connection:
             tables.is_new(connection, incoming.once, self.clock(), incoming.once_for_good)
         return HookOut(
             events=sum(number is not None for number in numbers),
@@ -183,16 +178,19 @@ class Service:
         """Return the question, if this is its second part; else keep the part for a while."""
         parts, event = tables.topic_parts, self.engine.forgotten_people.cleaned(part.event)
         given = {name: value for name, value in asdict(event).items() if value not in ("", ())}
-        topic, values = given.pop("id"), {**given, "origin": part.origin}
+        topic, at_ms = given.pop("id"), given.pop("at_ms")
+        given["origin"] = part.origin
         with self.database.write() as connection:
             row = tables.find_one(connection, parts, topic)
-            if row is not None and ("body" in row["payload"]) != ("body" in values):
+            if row is not None and ("body" in row["payload"]) != ("body" in given):
                 tables.remove(connection, parts, topic)
-                return [_whole(row, values)]
+                return [_whole(row, given)]
             known = tables.find_one(connection, tables.events, tables.events.c.name == part.name)
             if known is None and row is None:
-                moments = {"at_ms": event.at_ms, "received_ms": self.clock()}
-                tables.add(connection, parts, topic=topic, payload=values, **moments)
+                tables.add(
+                    connection, parts, topic=topic, payload=given, at_ms=at_ms,
+                    received_ms=self.clock(),
+                )  # fmt: skip
         return []
 
     def release_waiting_topics(self) -> None:
@@ -212,7 +210,7 @@ class Service:
         engine = self.engine
         self.apply_all()
         with self.snapshots.writing, engine.lock:
-            handle, advisor = engine.directory[user].handle, engine.current()
+            handle, advisor = engine.directory[user].handle, engine.advisor
             with self.database.write(acting=True) as connection:
                 report = forget_rows(
                     connection, engine.forgotten_people, user, handle, asked_by(advisor, user),

@@ -258,13 +258,7 @@ class Logs(Section):
 
 
 class Settings(BaseSettings):
-    """All settings, section by section.
-
-    Examples
-    --------
-    >>> Settings.read().changed("policy", {"people": 3}, "example").policy.people
-    3
-    """
+    """All settings, section by section."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, enable_decoding=False,
@@ -322,25 +316,25 @@ class Settings(BaseSettings):
         return self.model_copy(update={section: new})
 
     def items(self) -> Iterator[tuple[str, str, FieldInfo, Any]]:
-        """Yield section, name, declaration and value of every setting."""
+        """Yield section, name, declaration and value of every setting, with secrets hidden."""
         for section, values in self:
             for name, about in type(values).model_fields.items():
-                yield section, name, about, getattr(values, name)
+                value = getattr(values, name)
+                yield section, name, about, "(set)" if value and is_secret(about) else value
 
     def shown(self) -> dict[str, dict[str, Any]]:
         """Return plain values, with secrets hidden."""
         result: dict[str, dict[str, Any]] = {}
-        for section, name, about, value in self.items():
-            plain = list(value) if isinstance(value, tuple) else value
-            result.setdefault(section, {})[name] = "(set)" if value and is_secret(about) else plain
+        for section, name, _, value in self.items():
+            result.setdefault(section, {})[name] = value
         return result
 
 
 def as_text(value: object) -> str:
     """Return the value of a setting as it would be typed; – for an empty one."""
     if isinstance(value, bool):
-        return "true" if value else "false"
-    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "–"
+        return str(value).lower()
+    return (", ".join(value) if isinstance(value, tuple) else str(value)) or "–"
 
 
 def is_secret(about: FieldInfo) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -14,8 +13,8 @@ from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
-from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
-from atpgraph_qa.service.events import Edited, Event, Reopened
+from atpgraph_qa.service.engine import Advice, Engine, Store
+from atpgraph_qa.service.events import Edited, Event, StatusChanged
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
@@ -25,10 +24,7 @@ MODERATORS = ("slack",)  # adapters that inform moderators; the others ask peopl
 
 
 class Suggester:
-    """Makes suggestions and carries out the decisions of moderators.
-
-    Methods that need a ranking compute it before the transaction that stores it.
-    """
+    """Makes suggestions, which are ranked before they are stored, and carries out decisions."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.settings = engine, engine.settings
@@ -36,20 +32,18 @@ class Suggester:
         self.rules = engine.settings.policy
         engine.prepare = self.prepare
 
-    def prepare(self, event: Event, advisor: Advisor) -> Work | None:
-        """Return a function that stores the suggestion for an event, or None.
-
-        `advisor` is the one before the event, so that a question does not match itself.
-        """
+    def prepare(self, event: Event, advisor: Advisor) -> Store | None:
+        """Return what stores the suggestion for an event, from the advisor before the event."""
         oldest = self.engine.clock() - self.rules.stale_hours * HOUR_MS
-        if isinstance(event, Asked) and event.at_ms > oldest:
-            advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
-            return lambda connection: self._record(connection, event.id, advice, 0)
-        if isinstance(event, (Edited, Reopened)):
-            return self._renewal(event, advisor)
+        match event:
+            case Asked() if event.at_ms > oldest:
+                advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
+                return lambda connection: self._record(connection, event.id, advice, 0)
+            case Edited() | StatusChanged(state="open"):
+                return self._renewal(event, advisor)
         return None
 
-    def _renewal(self, event: Edited | Reopened, advisor: Advisor) -> Work | None:
+    def _renewal(self, event: Edited | StatusChanged, advisor: Advisor) -> Store | None:
         """Route a question again if its suggestion is untouched, or was withdrawn."""
         with self.database.read() as connection:
             question = tables.find_one(connection, tables.questions, event.question)
@@ -57,21 +51,20 @@ class Suggester:
         if question is None or not made or question["answered_ms"] is not None:
             return None
         last, why = made[-1], "Renewed: the question was opened again."
-        renews = last["state"] == "withdrawn"
         if isinstance(event, Edited):
-            changes, fresh = event.changes(), last["sent_ms"] is None
-            renews = bool(changes) and fresh and last["state"] == "proposed"
-            question, why = question | changes, "Renewed: the question was edited."
-        if not renews:
+            question, why = question | event.changes(), "Renewed: the question was edited."
+            if not event.changes() or last["sent_ms"] is not None or last["state"] != "proposed":
+                return None
+        elif last["state"] != "withdrawn":
             return None
         skip = {person["user"] for row in made[:-1] for person in row["people"]}
         advice = self.engine.route(_question(question), keep=True, skip=skip, advisor=advisor)
 
-        def work(connection: Connection) -> Asks:
+        def work(connection: Connection) -> None:
             values = self._values(advice)
             values |= {"notes": [why, *values["notes"]], "sent_ms": None}
             suggestions.change_suggestion(connection, last["id"], **values)
-            return self._put_forward(connection, last["id"])
+            self._put_forward(connection, last["id"])
 
         return work
 
@@ -83,33 +76,31 @@ class Suggester:
             "state": "proposed", "changed_ms": self.engine.clock(),
         }  # fmt: skip
 
-    def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> Asks:
-        """Store a suggestion; return the asks it makes."""
+    def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> None:
+        """Store a suggestion, and put it forward."""
         values = {"question": question, "round": number, "created_ms": self.engine.clock()}
         made = suggestions.add_suggestion(connection, **values, **self._values(advice))
-        return [] if made is None else self._put_forward(connection, made)
+        if made is not None:
+            self._put_forward(connection, made)
 
-    def _put_forward(self, connection: Connection, suggestion: int) -> Asks:
+    def _put_forward(self, connection: Connection, suggestion: int) -> None:
         """Ask the people, the moderators or nobody, depending on the mode."""
         found = suggestions.get_suggestion(connection, suggestion)
         if found is None or not found["people"]:
-            return []
+            return
         if self.engine.mode == "approve":
             self._enqueue(connection, found, found["people"], MODERATORS, "proposed")
-            return []
-        return self._ask(connection, found, found["people"])
+        else:
+            self._ask(connection, found, found["people"])
 
     def _ask(
         self, connection: Connection, found: Row, people: Sequence[Row], kind: str = ""
-    ) -> Asks:
+    ) -> None:
         """Ask people: record it, queue messages unless in shadow mode, and plan the escalation."""
         now, shadow, number = self.engine.clock(), self.engine.shadow, found["id"]
         kind = kind or ("escalation" if found["round"] else "suggestion")
-        for person in people:
-            tables.add(
-                connection, tables.asks, person=person["user"], at_ms=now, kind=kind,
-                shadow=shadow, suggestion=number,
-            )  # fmt: skip
+        asked = [person["user"] for person in people]
+        self.engine.note_asks(connection, asked, kind, shadow=shadow, suggestion=number)
         wait = None
         if self.rules.escalate_hours and found["round"] < self.rules.escalations:
             wait = now + round(self.rules.escalate_hours * HOUR_MS)
@@ -120,7 +111,6 @@ class Suggester:
             if self.engine.mode == "approve":  # moderators were told before
                 told = tuple(name for name in told if name not in MODERATORS)
             self._enqueue(connection, found, people, told, "created")
-        return [(person["user"], now) for person in people]
 
     def _enqueue(
         self, connection: Connection, found: Row, people: Sequence[Row], told: Sequence[str],
@@ -173,10 +163,7 @@ class Suggester:
         return self.engine.forgotten_people.digest(f"opt-out {person}")[:32]
 
     def escalate(self) -> None:
-        """Suggest more people for questions that nobody answered in time.
-
-        They come from a wider group, and were not asked before.
-        """
+        """Suggest more people, of a wider group, for questions that nobody answered in time."""
         t, policy = tables.suggestions.c, self.rules.policy()
         if policy.groups and (wider := self.rules.escalate_groups):
             policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
@@ -195,12 +182,10 @@ class Suggester:
                     advice = self.engine.route(
                         _question(row), keep=True, skip=before, top=top, policy=policy
                     )
-                asked: Asks = []
                 with self.database.write(acting=True) as connection:
                     suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
                     if advice is not None:
-                        asked = self._record(connection, question, advice, len(earlier))
-                self.engine.asks.record_all(asked)
+                        self._record(connection, question, advice, len(earlier))
 
     def expire(self) -> None:
         """Close suggestions that have been open too long."""
@@ -212,15 +197,14 @@ class Suggester:
 
     def feedback(
         self, suggestion: int, verdict: str, by: str, *, once: str = "", person: int | None = None,
-        **more: Any,
+        note: str = "",
     ) -> Row | None:  # fmt: skip
         """Carry out a decision; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
         and *reassigned* asks somebody else. A second call with the same `once` changes nothing.
-        `more` are columns of the feedback.
         """
-        now, asked = self.engine.clock(), Asks()
+        now = self.engine.clock()
         with self.engine.lock, self.database.write(acting=True) as connection:
             found = suggestions.get_suggestion(connection, suggestion)
             if found is None or not tables.is_new(connection, once, now):
@@ -231,48 +215,45 @@ class Suggester:
                 raise ProblemError(409, f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == "accepted" and found["state"] == "accepted":
                 return found  # pressed twice
-            values = {"note": "", **more, "given_by": by, "at_ms": now, "person": person}
             tables.add(
-                connection, tables.feedback, suggestion=suggestion, verdict=verdict, **values
-            )
+                connection, tables.feedback, suggestion=suggestion, verdict=verdict, note=note,
+                given_by=by, at_ms=now, person=person,
+            )  # fmt: skip
             if verdict != "comment":
                 suggestions.change_suggestion(connection, suggestion, state=verdict, changed_ms=now)
                 tables.note(connection, now, by, f"suggestion {suggestion}: {verdict}", person)
             if verdict == "accepted":
-                asked = self._accept(connection, found)
+                self._accept(connection, found)
             elif verdict == "declined":
                 outbox.cancel(connection, found["question"])
                 if found["round"] < self.rules.escalations and self.rules.escalate_hours:
                     # Ask others at once.
                     suggestions.change_suggestion(connection, suggestion, escalate_ms=now)
             elif verdict == "reassigned" and person is not None:
-                asked = self._reassign(connection, found, person)
-            result = suggestions.get_suggestion(connection, suggestion)
-        self.engine.asks.record_all(asked)
-        return result
+                self._reassign(connection, found, person)
+            return suggestions.get_suggestion(connection, suggestion)
 
-    def _accept(self, connection: Connection, found: Row) -> Asks:
+    def _accept(self, connection: Connection, found: Row) -> None:
         """Ask the people of a suggestion, unless they were asked."""
         if self.engine.shadow or found["sent_ms"] is not None:
-            return []
+            return
         refused = {p["user"]: self.engine.why_not(p["user"]) for p in found["people"]}
         people = [person for person in found["people"] if not refused[person["user"]]]
         if not people:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
             why = why or "the list is empty"
             raise ProblemError(409, f"None of these people may be asked now: {why}.")
-        return self._ask(connection, found, people)
+        self._ask(connection, found, people)
 
-    def _reassign(self, connection: Connection, found: Row, person: int) -> Asks:
+    def _reassign(self, connection: Connection, found: Row, person: int) -> None:
         outbox.cancel(connection, found["question"])
         if not self.engine.knows(person):
             raise InputError("The site does not know this person.")
         if why := self.engine.why_not(person):
             raise ProblemError(409, f"{self.name(person)} may not be asked now: {why}.")
-        if found["answered_ms"] is not None:
-            return []
-        people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
-        return self._ask(connection, found, people, "reassigned")
+        if found["answered_ms"] is None:
+            people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
+            self._ask(connection, found, people, "reassigned")
 
     def name(self, user: int) -> str:
         """Return a person's display name."""
@@ -282,12 +263,9 @@ class Suggester:
 
     def note_ask(self, person: int, kind: str, once: str = "") -> None:
         """Record that a person was asked elsewhere, which counts like any other ask."""
-        now = self.engine.clock()
         with self.database.write() as connection:
-            if not tables.is_new(connection, once, now):
-                return
-            tables.add(connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=False)
-        self.engine.asks.record([person], now)
+            if tables.is_new(connection, once, self.engine.clock()):
+                self.engine.note_asks(connection, [person], kind)
 
 
 def _question(row: Row) -> Question:

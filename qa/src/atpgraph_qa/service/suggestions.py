@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +18,6 @@ from atpgraph_qa.timeline.events import Answered
 OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
 # Edges of the bins of confidence, for its calibration.
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
-_ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body", "origin",
-          "closed_ms")  # fmt: skip
 
 
 def add_suggestion(connection: Connection, **values: Any) -> int | None:
@@ -59,10 +58,7 @@ def list_suggestions(
     connection: Connection, limit: int, cursor: str = "", *, state: Sequence[str] = (),
     person: int | None = None, latest: bool = False, since_ms: int = 0, **equal: Any,
 ) -> tuple[list[Row], str]:  # fmt: skip
-    """Return a page of suggestions, newest first, and the cursor of the next page.
-
-    With `latest`, only the last one of each question; `equal` filters by column values.
-    """
+    """Return suggestions, newest first, and a cursor; `latest` takes one of each question."""
     t = db.suggestions.c
     query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)
     if cursor:
@@ -111,21 +107,15 @@ def resolve(connection: Connection, question: int, person: int | None, now_ms: i
 
 
 def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
-    """Count the ranked people of a question by confidence, and the one who answered.
-
-    When an answer by somebody else is accepted later, only who was right changes.
-    """
-    first = row["resolved_ms"] is None
+    """Count the ranked people of a question by confidence, and the one who answered, once."""
+    first, before = row["resolved_ms"] is None, row["outcome"]
     counts = [[0, 0.0, 0] for _ in BINS[1:]]
     for entry in row["ranking"]:
-        count = counts[sum(entry["confidence"] >= edge for edge in BINS[1:-1])]
+        count = counts[bisect_right(BINS, entry["confidence"], 1, len(BINS) - 1) - 1]
         if first:
             count[0] += 1
             count[1] += entry["confidence"]
-        elif entry["person"] == row["outcome"]:
-            count[2] -= 1
-        if entry["person"] == person:
-            count[2] += 1
+        count[2] += (entry["person"] == person) - (not first and entry["person"] == before)
     for number, (people, stated, observed) in enumerate(counts):
         if people or observed:
             made = db.insert_into(connection, db.calibration).values(
@@ -143,12 +133,13 @@ def outcomes(
 ) -> tuple[Float64Array, BoolArray]:
     """Return the stated confidence of people suggested on some days, and whether each answered."""
     t = db.calibration.c
-    query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
-    rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
-    nothing = np.zeros(0)
-    stated = [np.full(row.people, row.stated / row.people) for row in rows]
-    happened = [np.arange(row.people) < row.observed for row in rows]
-    return np.concatenate([nothing, *stated]), np.concatenate([nothing.astype(bool), *happened])
+    days = (t.day >= first_day) & (t.day < end_day) & (t.people > 0)
+    query = select(t.people, t.stated, t.observed).where(days).order_by(t.day, t.shadow, t.bin)
+    rows = np.array(connection.execute(query).all(), dtype=float).reshape(-1, 3)
+    people, right = rows[:, 0].astype(int), rows[:, 2].astype(int)
+    each = np.stack([right, people - right], axis=1).ravel()
+    happened = np.repeat(np.tile([True, False], len(rows)), each)
+    return np.repeat(rows[:, 1] / rows[:, 0], people), happened
 
 
 def fill_reports(connection: Connection) -> None:
@@ -171,21 +162,13 @@ def add_answer(connection: Connection, answer: Answered, person: int | None) -> 
     if row is None or (person is not None and row["asker"] == person):
         return False
     first = row["answered_ms"] is None
-    noted = {"answered_ms": answer.at_ms, "first_person": person} if first else {}
+    noted = {"answered_ms": answer.at_ms} if first else {}
     db.change(connection, db.questions, answer.question, answers=row["answers"] + 1, **noted)
     return first
 
 
-def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
-    """Record the accepted answer; return who gave it, None if that is not known."""
-    row = db.find_one(connection, db.answers, answer)
-    giver: int | None = None if row is None else row["person"]
-    db.change(connection, db.questions, question, accepted_answer=answer, accepted_person=giver)
-    return giver
-
-
 def _joined() -> Any:
-    wanted = [db.questions.c[name] for name in _ABOUT]
+    wanted = [column for column in db.questions.c if column.name != "id"]
     about = db.questions.c.id == db.suggestions.c.question
     return select(db.suggestions, *wanted).join(db.questions, about, isouter=True)
 

@@ -32,28 +32,15 @@ class Json(sa.TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
-class Who(sa.BigInteger):
-    """A user id, which is removed when the person is forgotten."""
+WHO = sa.BigInteger()  # a user id, which is removed when the person is forgotten
+# Text that people wrote, which may mention somebody; in the second, within lists and objects.
+WORDS, JSON_WORDS = sa.Text(), Json()
+_PLAIN = {int: sa.BigInteger, str: sa.Text, bool: sa.Boolean, float: sa.Double, list: Json}
 
 
-class Words(sa.Text):
-    """Text that people wrote, which may mention somebody."""
-
-
-class JsonWords(Json):
-    """Text that people wrote, within lists and objects."""
-
-    cache_ok = True
-
-
-_KINDS: dict[type, Any] = {
-    int: sa.BigInteger, str: sa.Text, bool: sa.Boolean, float: sa.Double, list: Json
-}  # fmt: skip
-
-
-def _table(name: str, keys: tuple[str, ...] = ("id",), /, **columns: type) -> Table:
+def _table(name: str, keys: tuple[str, ...] = ("id",), /, **columns: Any) -> Table:
     made = [
-        sa.Column(column, _KINDS.get(kind, kind)(), primary_key=column in keys)
+        sa.Column(column, _PLAIN.get(kind, kind), primary_key=column in keys)
         for column, kind in columns.items()
     ]
     if columns[keys[0]] is int:  # SQLite numbers rows by itself only where the key is an INTEGER
@@ -68,25 +55,25 @@ tokens = _table(
 sessions = _table("sessions", ("digest",), digest=str, token=int, csrf=str, expires_ms=int)
 events = _table(
     "events", ("seq",), seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int,
-    answer=int, person=Who, payload=JsonWords, refused=str, origin=list,
+    answer=int, person=WHO, payload=JSON_WORDS, refused=str, origin=list,
 )  # fmt: skip
 topic_parts = _table(
-    "topic_parts", ("topic",), topic=int, at_ms=int, received_ms=int, payload=JsonWords
+    "topic_parts", ("topic",), topic=int, at_ms=int, received_ms=int, payload=JSON_WORDS
 )
 people = _table(
     "people", id=int, handle=str, opted_out=bool, away_until=str, hours=str, time_zone=str,
     capacity=int, member_of=list, topics=list, updated_ms=int,
 )  # fmt: skip
 questions = _table(
-    "questions", id=int, title=Words, tags=list, asker=Who, asked_ms=int, answers=int,
-    answered_ms=int, first_person=Who, accepted_answer=int, accepted_person=Who, body=Words,
+    "questions", id=int, title=WORDS, tags=list, asker=WHO, asked_ms=int, answers=int,
+    answered_ms=int, body=WORDS,
     origin=list, closed_ms=int,
 )  # fmt: skip
-answers = _table("answers", id=int, question=int, person=Who, at_ms=int)
+answers = _table("answers", id=int, question=int, person=WHO, at_ms=int)
 suggestions = _table(
     "suggestions", id=int, question=int, round=int, created_ms=int, shadow=bool, model=str,
-    state=str, people=JsonWords, ranking=list, baseline=list, decisions=list, notes=list,
-    confidence=float, abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=Who,
+    state=str, people=JSON_WORDS, ranking=list, baseline=list, decisions=list, notes=list,
+    confidence=float, abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=WHO,
     place=int, baseline_place=int, resolved_ms=int, asked=int, asked_answered=bool, mode=str,
     sent_ms=int,
 )  # fmt: skip
@@ -97,12 +84,12 @@ calibration = _table(
 quotes = _table("quotes", ("question", "suggestion"), question=int, suggestion=int)
 seen = _table("seen", ("digest",), digest=str, at_ms=int, keep=bool)
 feedback = _table(
-    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=Who, token=int, note=Words,
+    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=WHO, note=WORDS,
     given_by=str,
 )  # fmt: skip
-asks = _table("asks", id=int, person=Who, suggestion=int, at_ms=int, kind=str, shadow=bool)
+asks = _table("asks", id=int, person=WHO, suggestion=int, at_ms=int, kind=str, shadow=bool)
 outbox = _table(
-    "outbox", id=str, suggestion=int, adapter=str, payload=JsonWords, state=str, attempts=int,
+    "outbox", id=str, suggestion=int, adapter=str, payload=JSON_WORDS, state=str, attempts=int,
     next_ms=int, created_ms=int,
 )  # fmt: skip
 deliveries = _table(
@@ -110,7 +97,7 @@ deliveries = _table(
 )
 switched_off = _table("switched_off", ("adapter",), adapter=str, since_ms=int, why=str)
 forgotten = _table("forgotten", ("digest",), digest=str, at_ms=int)
-audit = _table("audit", id=int, at_ms=int, who=str, what=Words, person=Who)
+audit = _table("audit", id=int, at_ms=int, who=str, what=WORDS, person=WHO)
 models = _table("models", id=int, name=str, created_ms=int, state=str, judged=list)
 
 
@@ -174,10 +161,7 @@ def remove(connection: Connection, table: Table, which: Any) -> int:
 
 
 def is_new(connection: Connection, digest: str, now_ms: int, keep: bool = False) -> bool:
-    """Return whether no request with this digest came before; an empty digest is always new.
-
-    The digest is remembered for a day, or with `keep` forever.
-    """
+    """Return whether no request with this digest, if any, came in the last day (`keep`: ever)."""
     values = {"digest": digest, "at_ms": now_ms, "keep": keep}
     return not digest or add(connection, seen, **values) is not None
 

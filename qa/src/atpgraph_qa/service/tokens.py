@@ -22,6 +22,7 @@ from atpgraph_qa.service.settings import Limits
 from atpgraph_qa.service.tables import Row, add, change, find, note, remove, sessions, tokens
 
 _KNOWN_S = 30.0  # how long a token is cached
+_MOST = 10_000  # callers that are remembered
 SCOPES = ("read", "route", "write", "admin")
 
 
@@ -76,14 +77,7 @@ def create_token(
 
 def find_token(connection: Connection, secret: str) -> Token | None:
     """Return the token that a secret belongs to, unless it was revoked."""
-    return _token(connection, select(tokens).where(tokens.c.digest == digest(secret)))
-
-
-def touch_token(connection: Connection, token: int, now_ms: int) -> None:
-    """Record the hour in which a token was used; minutes would tell about people's habits."""
-    hour = now_ms // HOUR_MS * HOUR_MS
-    which = (tokens.c.id == token) & (func.coalesce(tokens.c.used_ms, 0) < hour)
-    change(connection, tokens, which, used_ms=hour)
+    return _valid(connection, select(tokens).where(tokens.c.digest == digest(secret)))
 
 
 def list_tokens(connection: Connection) -> list[Row]:
@@ -106,8 +100,9 @@ def create_session(connection: Connection, token: int, expires_ms: int, now_ms: 
     """Log in; return the content of the cookie."""
     secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
     remove(connection, sessions, sessions.c.expires_ms < now_ms)
-    values = {"digest": digest(secret), "token": token, "csrf": csrf, "expires_ms": expires_ms}
-    add(connection, sessions, **values)
+    add(
+        connection, sessions, digest=digest(secret), token=token, csrf=csrf, expires_ms=expires_ms
+    )  # fmt: skip
     return secret
 
 
@@ -115,30 +110,22 @@ def find_session(connection: Connection, secret: str, now_ms: int) -> Token:
     """Return the token of whoever is logged in, or the guest."""
     query = select(tokens, sessions.c.csrf).join(sessions, sessions.c.token == tokens.c.id)
     mine = (sessions.c.digest == digest(secret)) & (sessions.c.expires_ms > now_ms)
-    return _token(connection, query.where(mine)) or GUEST
+    return _valid(connection, query.where(mine)) or GUEST
 
 
-def _token(connection: Connection, query: Any) -> Token | None:
+def _valid(connection: Connection, query: Any) -> Token | None:
     for row in find(connection, query.where(tokens.c.revoked_ms.is_(None))):
         return Token(row["id"], row["name"], frozenset(row["scopes"].split()), row.get("csrf", ""))
     return None
 
 
 class Buckets:
-    """A rate limiter: a bucket for each caller, refilled at a rate.
-
-    Examples
-    --------
-    >>> now = iter([0.0, 0.0, 0.0, 2.0])
-    >>> buckets = Buckets(rate=0.5, burst=2, clock=lambda: next(now))
-    >>> [buckets.take("a") for _ in range(4)]
-    [0, 0, 2, 0]
-    """
+    """A rate limiter: a bucket for each caller, refilled at a rate."""
 
     def __init__(
         self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.rate, self.burst, self.clock, self.most = rate, burst, clock, 10_000
+        self.rate, self.burst, self.clock = rate, burst, clock
         self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -149,7 +136,7 @@ class Buckets:
             level, then = self._held.pop(caller, (self.burst, now))
             level = min(self.burst, level + (now - then) * self.rate)
             self._held[caller] = (level - 1 if level >= 1 else level), now
-            if len(self._held) > self.most:
+            if len(self._held) > _MOST:
                 self._held.popitem(last=False)
             return 0 if level >= 1 else max(1, math.ceil((1 - level) / self.rate))
 
@@ -170,18 +157,19 @@ class Authenticator:
 
     def known(self, secret: str) -> Token | None:
         """Return the token of a secret that was looked up a moment ago."""
-        known = self._known.get(digest(secret))
-        return known[0] if known is not None and time.monotonic() < known[1] else None
+        token, until = self._known.get(digest(secret), (None, 0.0))
+        return token if time.monotonic() < until else None
 
     def look_up(self, secret: str, client: str) -> Token:
         """Return the token of a secret, or raise a problem. A wrong one costs no write."""
-        key = digest(secret)
+        key, hour_ms = digest(secret), self.clock() // HOUR_MS * HOUR_MS
         try:
             with self.database.read() as connection:
                 found = find_token(connection, secret)
-            if found is not None:
+            if found is not None:  # the minute of its last use would tell about people's habits
+                used = (tokens.c.id == found.id) & (func.coalesce(tokens.c.used_ms, 0) < hour_ms)
                 with self.database.write() as connection:
-                    touch_token(connection, found.id, self.clock())
+                    change(connection, tokens, used, used_ms=hour_ms)
         except DatabaseGoneError:
             # Callers that were known go on routing meanwhile; a revoked token is not among them.
             if key not in self._known:
@@ -190,7 +178,7 @@ class Authenticator:
         if found is None:
             self.failures.check(client)
             raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
-        if len(self._known) > 10_000:
+        if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = found, time.monotonic() + _KNOWN_S
         return found

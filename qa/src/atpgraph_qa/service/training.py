@@ -25,7 +25,7 @@ from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.service.engine import CALIBRATED, Engine
 from atpgraph_qa.service.maintenance import Snapshots
 from atpgraph_qa.service.problems import ProblemError
-from atpgraph_qa.service.tables import Row, add, get_meta, models, put_meta
+from atpgraph_qa.service.tables import Row, add, get_meta, meta, models, put_meta
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, active_users
 
@@ -40,11 +40,10 @@ class Trainer:
         self.child: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes]
         self.last: Row = {}
-        with engine.database.write() as connection:
-            first = {"trained_ms": engine.current().history.last_ms, "retrained_ms": engine.clock()}
-            for name, moment in first.items():
-                if not get_meta(connection, name):
-                    put_meta(connection, name, moment)
+        with engine.database.write() as connection:  # unless it started before
+            trained = str(engine.advisor.history.last_ms)
+            add(connection, meta, name="trained_ms", value=trained)
+            add(connection, meta, name="retrained_ms", value=str(engine.clock()))
 
     @property
     def running(self) -> bool:
@@ -102,7 +101,7 @@ class Trainer:
         if state == "better":
             weights, state = Router.from_json(found["router"]), "in use"
             with self.snapshots.writing, engine.lock:
-                engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
+                engine.exchange(with_weights(engine.advisor, weights), (with_weights, weights))
                 engine.model = name
                 with engine.database.write(acting=True) as connection:
                     put_meta(connection, "trained_ms", found["cut_ms"])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import httpx2 as httpx
+
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.adapters.discourse import Discourse
 from atpgraph_qa.service.adapters.github import GitHub
 from atpgraph_qa.service.adapters.slack import Slack
 from atpgraph_qa.service.schemas import SIGNED
+from atpgraph_qa.service.tables import Row
 
 
 class StandardWebhooks(base.Adapter):
@@ -30,12 +33,12 @@ class StandardWebhooks(base.Adapter):
         given = SIGNED[kind].model_validate(content.values.get("data"))
         return base.Incoming(events=[given.arrival()])
 
-    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return the payload, signed."""
-        body = json.dumps(message.payload, separators=(",", ":")).encode()
-        signed = base.sign(self.out.webhook_secrets, message.id, now_ms // 1000, body)
-        headers = {"content-type": "application/json", **signed}
-        return base.Call("POST", self.out.webhook_url, headers, body)
+        body = json.dumps(payload, separators=(",", ":")).encode()
+        headers = base.sign(self.out.webhook_secrets, message, now_ms // 1000, body)
+        headers["content-type"] = "application/json"
+        return httpx.Request("POST", self.out.webhook_url, headers=headers, content=body)
 
 
 ADAPTERS: dict[str, type[base.Adapter]] = {

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import unescape
-from typing import Any
+
+import httpx2 as httpx
+from jinja2 import Environment, PackageLoader
 
 from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
@@ -21,8 +23,6 @@ from atpgraph_qa.service.settings import Settings, webhook_key
 from atpgraph_qa.service.tables import Row
 
 TOLERANCE_S = 300
-
-
 Names = Mapping[int, tuple[str, tuple[str, ...] | None]]  # handle and groups, None if not told
 
 
@@ -39,34 +39,6 @@ class Incoming:
     once_for_good: bool = False  # remember it forever, because the signature does not expire
 
 
-@dataclass(frozen=True)
-class Message:
-    """A message to deliver; its id is the same in every attempt, and `attempts` counts them."""
-
-    id: str
-    suggestion: int
-    adapter: str
-    payload: Row
-    attempts: int
-
-
-@dataclass(frozen=True)
-class Call:
-    """An HTTP request to make."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: bytes
-
-    @classmethod
-    def of(cls, method: str, url: str, content: Any, **headers: str) -> Call:
-        """Return a request with a JSON body; underscores in header names become hyphens."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent = {"content-type": "application/json", **named}
-        return cls(method, url, sent, json.dumps(content).encode())
-
-
 class Adapter:
     """A site or tool: translates its messages into events, and suggestions into its messages."""
 
@@ -79,8 +51,8 @@ class Adapter:
         """Check the signature over the raw body, then return the content."""
         raise NotImplementedError
 
-    def deliver(self, message: Message, now_ms: int) -> Call:
-        """Return the request that delivers a message."""
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
+        """Return the request that delivers a message, whose id is the same in every attempt."""
         raise NotImplementedError
 
 
@@ -100,13 +72,7 @@ def check_time(stamp: str, now_ms: int) -> None:
 
 
 def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the headers of a Standard Webhook, with a signature for each key so keys can rotate.
-
-    Examples
-    --------
-    >>> sign(["whsec_MDEyMw=="], "msg_1", 1, b"{}")["webhook-signature"]
-    'v1,Av0HX1gzw7RddM0UFumqA1evFQj7px3Js1XtQV6kx0E='
-    """
+    """Return the headers of a Standard Webhook, with a signature for each key."""
     moment, text = datetime.fromtimestamp(timestamp, UTC), body.decode()
     signed = [webhook_key(key).sign(name, moment, text) for key in secrets]
     return {
@@ -198,40 +164,29 @@ def read_object(body: bytes) -> Given:
 
 
 def plain_markdown(text: str) -> str:
-    r"""Return Markdown that shows a text as it is: without markup, links or mentions.
-
-    Examples
-    --------
-    >>> print(plain_markdown("[badge](https://evil.example) *now*, @all"))
-    \[badge\]\(https: //evil.example\) \*now\*, @ all
-    """
+    """Return Markdown that shows a text as it is: without markup, links or mentions."""
     text = re.sub(r"([\\`*_{}\[\]()<>#+!|~&-])", r"\\\1", " ".join(text.split()))
     return text.replace("://", ": //").replace("@", "@ ").replace("www.", "www. ")
 
 
 def plain_text(html: str) -> str:
-    """Return the readable text of HTML.
-
-    Examples
-    --------
-    >>> plain_text("<p>In the <b>greenhouse</b> &amp; out.</p>")
-    'In the greenhouse & out.'
-    """
+    """Return the readable text of HTML."""
     without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.S | re.I)
     lines = re.sub(r"<(br|/p|/li|/div|/h\d)\b[^>]*>", "\n", without, flags=re.I)
     return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]+>", "", lines))).strip()
 
 
-def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
-    """Return the message that asks a person, as Markdown."""
-    parts = [f"You may be able to answer this question: **{plain_markdown(question['title'])}**"]
-    if url:
-        parts.append(url)
-    said = [plain_markdown(r["text"]) for r in reasons if r["kind"] != "level"]
-    if said:
-        parts.append("Why you:\n\n" + "\n".join(f"- {text}" for text in said))
-    stop = "If you do not want to be asked, tell a moderator."
-    if person.get("opt_out"):
-        stop = f"[Do not ask me any more]({person['opt_out']})"
-    parts.append(f"You do not have to answer. {stop}")
-    return "\n\n".join(parts)
+def plain_slack(text: str) -> str:
+    """Return text that Slack shows as it is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_MESSAGES = Environment(
+    loader=PackageLoader("atpgraph_qa.service"), trim_blocks=True, lstrip_blocks=True
+)
+_MESSAGES.filters |= {"markdown": plain_markdown, "slack": plain_slack}
+
+
+def message_text(template: str, **values: object) -> str:
+    """Return a message."""
+    return _MESSAGES.get_template(template).render(values).strip()

@@ -6,10 +6,13 @@ import hmac
 import re
 from collections.abc import Mapping
 
+import httpx2 as httpx
+
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Reopened, TopicChange
+from atpgraph_qa.service.events import Arrival, Edited, StatusChanged
 from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
@@ -34,14 +37,31 @@ class Discourse(base.Adapter):
         if _STATUS.fullmatch(event):
             event = "topic_status_updated"
         content = base.read_object(body)
+        topic, post = content.part("topic"), content.part("post")
         match event:
-            case (
-                "topic_created" | "topic_edited" | "topic_destroyed" | "topic_recovered"
-                | "topic_status_updated"
-            ):  # fmt: skip
-                return self._topic(event, content.part("topic"), now_ms)
-            case "post_created" | "post_edited":
-                return self._post(event, content.part("post"), now_ms)
+            case "topic_created" if self._wanted(topic, "archetype"):
+                by, at_ms = topic.part("created_by"), topic.moment("created_at", now_ms)
+                asker = topic.number("user_id", by.number("id"))
+                title, tags = topic.text("title"), topic.names("tags")
+                part = Asked(topic.id(), title, tags=tags, asker=asker, at_ms=at_ms)
+                return base.Incoming(topic_parts=[self._part(part)], names=_named(by, asker))
+            case "topic_edited" if self._wanted(topic, "archetype"):
+                title, tags = topic.text("title"), topic.names("tags")
+                return self._changed(topic, Edited(topic.id(), now_ms, title or None, None, tags))
+            case "topic_recovered" | "topic_status_updated":
+                said = topic.values
+                shut = said.get("closed") or said.get("archived") or said.get("visible") is False
+                state = "closed" if shut else "open"
+                return self._changed(topic, StatusChanged(topic.id(), now_ms, state))
+            case "topic_destroyed":
+                return self._changed(topic, StatusChanged(topic.id(), now_ms, "deleted"))
+            case "post_created" if self._wanted(post, "topic_archetype"):
+                return self._post(post, now_ms)
+            case "post_edited" if self._wanted(post, "topic_archetype"):
+                if post.number("post_number") == 1:
+                    number, title = post.id("topic_id"), post.text("topic_title")
+                    edited = Edited(number, now_ms, title or None, _text(post))
+                    return self._changed(post, edited)
             case "accepted_solution":
                 post = content.part("solved")
                 accepted = Accepted(post.id("topic_id"), self._answer(post), now_ms)
@@ -70,45 +90,20 @@ class Discourse(base.Adapter):
         url = {"url": f"{forum}/t/{part.id}"} if forum else {}
         return Arrival.of(part, origin={"source": "discourse", **url})
 
-    def _changed(self, given: base.Given, event: TopicChange) -> base.Incoming:
+    def _changed(self, given: base.Given, event: Edited | StatusChanged) -> base.Incoming:
         # The message has no signed time, so an old one must not restore an old state.
-        seen = given.digest(type(event).__name__)
+        seen = given.digest(getattr(event, "state", "edited"))
         arrival = Arrival.of(event, seen[:32])
         return base.Incoming(events=[arrival], once=seen, once_for_good=True)
 
-    def _topic(self, event: str, topic: base.Given, now_ms: int) -> base.Incoming:
-        number, title, tags = topic.id(), topic.text("title"), topic.names("tags")
-        match event:
-            case "topic_destroyed":
-                return self._changed(topic, Closed(number, now_ms, deleted=True))
-            case "topic_recovered" | "topic_status_updated":
-                said = topic.values
-                shut = said.get("closed") or said.get("archived") or said.get("visible") is False
-                return self._changed(topic, (Closed if shut else Reopened)(number, now_ms))
-            case "topic_edited" if self._wanted(topic, "archetype"):
-                return self._changed(topic, Edited(number, now_ms, title or None, None, tags))
-            case "topic_created" if self._wanted(topic, "archetype"):
-                by = topic.part("created_by")
-                asker = topic.number("user_id", by.number("id"))
-                moment = topic.moment("created_at", now_ms)
-                part = Asked(number, title, tags=tags, asker=asker, at_ms=moment)
-                return base.Incoming(topic_parts=[self._part(part)], names=_named(by, asker))
-        return base.Incoming()
-
-    def _post(self, event: str, post: base.Given, now_ms: int) -> base.Incoming:
-        topic, user, first = post.id("topic_id"), post.number("user_id"), post.number("post_number")
-        title = {"title": text} if (text := post.text("topic_title")) else {}
-        body = post.text("cooked") or post.text("raw")
-        if not self._wanted(post, "topic_archetype"):
-            return base.Incoming()
-        if event == "post_edited":
-            edited = Edited(topic, now_ms, body=body, **title)
-            return self._changed(post, edited) if first == 1 else base.Incoming()
+    def _post(self, post: base.Given, now_ms: int) -> base.Incoming:
+        """Read a new post: the text of a topic, or an answer."""
+        topic, user = post.id("topic_id"), post.number("user_id")
         if post.number("post_type", 1) != 1:
             return base.Incoming()  # a small action or a whisper
         at_ms, names = post.moment("created_at", now_ms), _named(post, user)
-        if first == 1:
-            part = Asked(topic, body=body, asker=user, at_ms=at_ms, **title)
+        if post.number("post_number") == 1:
+            part = Asked(topic, post.text("topic_title"), _text(post), asker=user, at_ms=at_ms)
             return base.Incoming(topic_parts=[self._part(part)], names=names)
         answered = Answered(self._answer(post), topic, user, at_ms)
         return base.Incoming(events=[Arrival.of(answered)], names=names)
@@ -123,25 +118,33 @@ class Discourse(base.Adapter):
         mark = hmac.digest(secret, who.encode(), "sha256").hex()[:32]
         return base.Incoming(events=[Arrival.of(Voted(answer, 1, now_ms), f"like:{answer}:{mark}")])
 
-    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return a private message to one person, or the assignment of the topic."""
-        data, out = message.payload["data"], self.out
-        person, question = data["people"][0], data["question"]
+        question, (person, *_) = payload["data"]["question"], payload["data"]["people"]
         if not person.get("handle"):
             raise InputError("The person has no handle; the forum sends it with their next post.")
-        headers = {"api_key": out.discourse_key, "api_username": out.discourse_user}
-        forum = out.discourse_url.rstrip("/")
-        if out.discourse_how == "assign":
-            target = {"target_id": question["id"], "target_type": "Topic",
-                      "username": person["handle"]}  # fmt: skip
-            return base.Call.of("PUT", f"{forum}/assign/assign.json", target, **headers)
+        headers = {"api-key": self.out.discourse_key, "api-username": self.out.discourse_user}
+        forum = self.out.discourse_url.rstrip("/")
+        if self.out.discourse_how == "assign":
+            content = {"target_id": question["id"], "target_type": "Topic",
+                       "username": person["handle"]}  # fmt: skip
+            url = f"{forum}/assign/assign.json"
+            return httpx.Request("PUT", url, headers=headers, json=content)
+        raw = base.message_text(
+            "letter.md", question=question, url=f"{forum}/t/{question['id']}", person=person,
+            reasons=person["reasons"],
+        )  # fmt: skip
         content = {
             "title": f"Could you answer this? {question['title']}"[:200],
-            "raw": base.letter(question, f"{forum}/t/{question['id']}", person, person["reasons"]),
+            "raw": raw,
             "target_recipients": person["handle"],
             "archetype": "private_message",
         }
-        return base.Call.of("POST", f"{forum}/posts.json", content, **headers)
+        return httpx.Request("POST", f"{forum}/posts.json", headers=headers, json=content)
+
+
+def _text(post: base.Given) -> str:
+    return post.text("cooked") or post.text("raw")
 
 
 def _named(given: base.Given, user: int) -> base.Names:

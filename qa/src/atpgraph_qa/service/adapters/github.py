@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import httpx2 as httpx
+
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
-from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
+from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 
@@ -16,6 +18,10 @@ _COMMENT = (
     "mutation($id: ID!, $body: String!) "
     "{ addDiscussionComment(input: {discussionId: $id, body: $body}) { comment { id } } }"
 )
+_STATES = {
+    "deleted": "deleted", "transferred": "deleted", "closed": "closed", "locked": "closed",
+    "reopened": "open", "unlocked": "open",
+}  # fmt: skip
 
 
 class GitHub(base.Adapter):
@@ -48,7 +54,7 @@ class GitHub(base.Adapter):
         title, text, slug = topic.text("title"), topic.text("body"), topic.part("category")
         tags = [*topic.names("labels"), *filter(None, [slug.text("slug")[:100]])]
         changed_ms = topic.moment("updated_at", now_ms)
-        event: Event | None = None
+        event: Event
         match action:
             case "opened" | "created":
                 at_ms = topic.moment("created_at", now_ms)
@@ -58,60 +64,46 @@ class GitHub(base.Adapter):
                 return base.Incoming(events=[arrival], names=_named(by))
             case "edited" | "labeled" | "unlabeled":
                 event = Edited(question, changed_ms, title, text, tags)
-            case "deleted" | "transferred":
-                event = Closed(question, changed_ms, deleted=True)
-            case "closed" | "locked":
-                event = Closed(question, changed_ms)
-            case "reopened" | "unlocked":
-                event = Reopened(question, changed_ms)
             case "answered":
                 event = Accepted(question, content.part("answer").id() + shift, changed_ms)
-        return base.Incoming() if event is None else base.Incoming(events=[Arrival.of(event)])
+            case _ if action in _STATES:
+                event = StatusChanged(question, changed_ms, _STATES[action])
+            case _:
+                return base.Incoming()
+        return base.Incoming(events=[Arrival.of(event)])
 
-    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return a comment that names the people, or the assignment of the issue."""
-        data, api = message.payload["data"], self.out.github_url.rstrip("/")
-        origin = data["question"].get("origin", {})
-        people = [person for person in data["people"] if person.get("handle")]
+        question, api = payload["data"]["question"], self.out.github_url.rstrip("/")
+        people = [person for person in payload["data"]["people"] if person.get("handle")]
         if not people:
             raise InputError("None of the people has a handle; GitHub sends it with a comment.")
+        origin = question.get("origin", {})
+        # A comment is public, so it gives no reasons.
+        text = base.message_text("comment.md", question=question, people=people)
+        content: Row = {"body": text}
+        if origin.get("kind") == "discussion":
+            url = f"{api}/graphql"
+            content = {"query": _COMMENT, "variables": {"id": origin.get("node", ""), **content}}
+        else:
+            # https://github.com/owner/name/issues/7
+            parts = str(origin.get("url", "")).split("/")
+            if len(parts) < 7 or parts[5] != "issues" or not parts[6].isdigit():
+                raise InputError("The question does not say which issue it is.")
+            url = f"{api}/repos/{parts[3]}/{parts[4]}/issues/{parts[6]}/comments"
+            if self.out.github_how == "assign":
+                url = url.removesuffix("comments") + "assignees"
+                content = {"assignees": [person["handle"] for person in people]}
         headers = {
             "authorization": f"Bearer {self.out.github_token}",
             "accept": "application/vnd.github+json",
-            "x_github_api_version": "2022-11-28",
-            "user_agent": "atpgraph",
+            "x-github-api-version": "2022-11-28",
+            "user-agent": "atpgraph",
         }
-        text = _comment_text(data["question"], people)
-        if origin.get("kind") == "discussion":
-            variables = {"id": origin.get("node", ""), "body": text}
-            query = {"query": _COMMENT, "variables": variables}
-            return base.Call.of("POST", f"{api}/graphql", query, **headers)
-        # https://github.com/owner/name/issues/7
-        parts = str(origin.get("url", "")).split("/")
-        if len(parts) < 7 or parts[5] != "issues" or not parts[6].isdigit():
-            raise InputError("The question does not say which issue it is.")
-        issue = f"{api}/repos/{parts[3]}/{parts[4]}/issues/{parts[6]}"
-        if self.out.github_how == "assign":
-            assigned = {"assignees": [person["handle"] for person in people]}
-            return base.Call.of("POST", f"{issue}/assignees", assigned, **headers)
-        return base.Call.of("POST", f"{issue}/comments", {"body": text}, **headers)
+        return httpx.Request("POST", url, headers=headers, json=content)
 
 
 def _named(user: base.Given) -> base.Names:
     """Return the name of a user, if the message has it."""
     number, login = user.number("id"), user.text("login")
     return {number: (login, None)} if login and number >= 0 else {}
-
-
-def _comment_text(question: Row, people: list[Row]) -> str:
-    """Return the comment that asks people; it is public, so it gives no reasons."""
-    if len(people) == 1:
-        return f"@{people[0]['handle']} " + base.letter(question, "", people[0], [])
-    names = " ".join(f"@{person['handle']}" for person in people)
-    stops = [
-        f"[{base.plain_markdown(person['handle'])}]({person['opt_out']})"
-        for person in people
-        if person.get("opt_out")
-    ]
-    stop = f" Do not ask me any more: {', '.join(stops)}." if stops else ""
-    return f"{names} You may be able to answer this. You do not have to answer.{stop}"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
+import httpx2 as httpx
+
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.tables import Row
 
@@ -34,18 +36,10 @@ class Slack(base.Adapter):
         ]
         return base.Incoming(verdicts=verdicts, once=hashlib.sha256(signature.encode()).hexdigest())
 
-    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
+    def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return the question, the people with reasons, and two buttons."""
-        data, waits = message.payload["data"], message.payload["type"] == "suggestion.proposed"
-        question = data["question"]
-        said = f"{'Who could answer' if waits else 'Asked about'} *{_escaped(question['title'])}*"
-        lines = [said + ("?" if waits else ":")]
-        for person in data["people"]:
-            name = _escaped(person.get("handle") or f"user {person['user']}")
-            why = _escaped("; ".join(reason["text"] for reason in person["reasons"][:2]))
-            lines.append(f"• *{name}* {person['confidence']:.0%}: {why}")
-        links = ((question.get("url"), "Question"), (data["link"], "All decisions"))
-        lines += [f"<{link}|{name}>" for link, name in links if link]
+        data, waits = payload["data"], payload["type"] == "suggestion.proposed"
+        text = base.message_text("slack.txt", data=data, waits=waits)
         labels = ("Ask them", "Not these") if waits else ("Good choice", "Ask somebody else")
         buttons: list[Row] = [
             {"type": "button", "text": {"type": "plain_text", "text": label},
@@ -54,10 +48,7 @@ class Slack(base.Adapter):
         ]  # fmt: skip
         buttons[0]["style"] = "primary"
         # Verbatim, so that titles cannot contain links or mentions.
-        section = {"type": "mrkdwn", "text": "\n".join(lines)[:3000], "verbatim": True}
+        section = {"type": "mrkdwn", "text": text[:3000], "verbatim": True}
         blocks = [{"type": "section", "text": section}, {"type": "actions", "elements": buttons}]
-        return base.Call.of("POST", self.out.slack_url, {"text": said[:300], "blocks": blocks})
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        content = {"text": text.partition("\n")[0][:300], "blocks": blocks}
+        return httpx.Request("POST", self.out.slack_url, json=content)
