@@ -209,7 +209,7 @@ class Records:
 
     def codes(self, ids: npt.ArrayLike) -> Int64Array:
         """Return codes of users by id, −1 for unknown ones."""
-        return self.base._ids[0].find(ids, self.users)
+        return self.base._user_ids.find(ids, self.users)
 
     def ids(self, codes: Int64Array) -> Int64Array:
         """Return ids of users by code, −1 for −1."""
@@ -217,17 +217,25 @@ class Records:
 
     def question_at(self, number: int) -> int:
         """Return the position of a question by id, −1 if there is none."""
-        return int(self.base._ids[1].find(number, self.questions.id))
+        return int(self.base._question_ids.find(number, self.questions.id))
 
     def answer_at(self, number: int) -> int:
         """Return the position of an answer by id, −1 if there is none."""
-        return int(self.base._ids[2].find(number, self.answers.id))
+        return int(self.base._answer_ids.find(number, self.answers.id))
 
     # Indexes, of `base` only: rows that came later are few and are scanned.
 
     @cached_property
-    def _ids(self) -> tuple[Ids, Ids, Ids]:
-        return Ids(self.users), Ids(self.questions.id), Ids(self.answers.id)
+    def _user_ids(self) -> Ids:
+        return Ids(self.users)
+
+    @cached_property
+    def _question_ids(self) -> Ids:
+        return Ids(self.questions.id)
+
+    @cached_property
+    def _answer_ids(self) -> Ids:
+        return Ids(self.answers.id)
 
     @cached_property
     def by_question(self) -> Grouped:
