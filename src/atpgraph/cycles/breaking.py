@@ -313,7 +313,7 @@ def break_cycles(
 def _break(space: Workspace, name: str, reverse: bool) -> CycleBreak:
     """Run a method, restore what may stay, and add the self-loops, which always go."""
     started = time.perf_counter()
-    graph, edges = space.graph, space.core_edges
+    graph, edges = space.graph, space.on_cycles.edges
     method = METHODS[space.settle(name)]
     prepared = time.perf_counter()
     condemned, core_scores, bound = space.solve(method.name)
