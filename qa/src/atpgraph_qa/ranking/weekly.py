@@ -155,10 +155,11 @@ def by_first_use(
 ) -> tuple[UInt32Array, Int64Array]:
     """Order questions by the first row that has them; return how many the first k rows have."""
     by_row = np.argsort(rows, kind="stable")
-    found, first = np.unique(questions[by_row], return_index=True)
-    order = np.argsort(first)
-    extent = np.searchsorted(rows[by_row[first[order]]], np.arange(n_rows + 1))
-    return found[order], extent
+    uses, places = questions[by_row], np.arange(len(questions))
+    first = np.empty(int(uses.max(initial=0)) + 1, dtype=np.int64)
+    first[uses[::-1]] = places[::-1]  # the last one stays
+    new = np.flatnonzero(first[uses] == places)
+    return uses[new], np.searchsorted(rows[by_row[new]], np.arange(n_rows + 1))
 
 
 def moment_columns(
