@@ -143,10 +143,7 @@ class Workspace:
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
         checkpoint()
-        name = f"{kind}-{rule}"
-        if name in self._cache:
-            return self._cache[name].removed
-        score = self.node_score(kind)
+        name, score = f"{kind}-{rule}", self.node_score(kind)
         if rule == "g":
             return _greedy(self, self.drop(score), name)[0]
         out = np.full(self.core.n_nodes, rule == "f")
