@@ -24,8 +24,7 @@ from atpgraph_qa.service.run import create_app
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.timeline.query import Query, by_id
-from atpgraph_qa.timeline.records import Records
-from atpgraph_qa.timeline.visibility import ACCEPTED, DOWN, SETTLE_DAYS, UP
+from atpgraph_qa.timeline.records import ACCEPTED, DOWN, SETTLE_DAYS, UP, Records
 
 YEAR_MS = 365 * DAY_MS
 KEY = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

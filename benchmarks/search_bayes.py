@@ -81,8 +81,8 @@ def outcome(space: Workspace, planted: np.ndarray, constants: Constants) -> Outc
         n_samples=samples,
     )
     removed = remove_by_edge(space, probability, space.drop(position), name="bayes")
-    chosen = space.core_edges[removed]
-    by_agony = space.core_edges[space.solve("sa-g")[0]]
+    chosen = space.on_cycles.edges[removed]
+    by_agony = space.on_cycles.edges[space.solve("sa-g")[0]]
     return Outcome(f1(chosen, planted), len(chosen), f1(by_agony, planted), len(by_agony))
 
 
@@ -111,7 +111,11 @@ def main() -> None:
 
     def baseline(method: str) -> list[float]:
         return [
-            float(np.mean([f1(s.core_edges[s.solve(method)[0]], planted) for s, planted in graphs]))
+            float(
+                np.mean(
+                    [f1(s.on_cycles.edges[s.solve(method)[0]], planted) for s, planted in graphs]
+                )
+            )
             for graphs in cases.values()
         ]
 

@@ -20,7 +20,7 @@ from atpgraph_qa.service.database import DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import METADATA
-from atpgraph_qa.timeline.visibility import monday
+from atpgraph_qa.timeline.records import monday
 from qa.tests.service.cluster import Cluster
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.crash import crash, ranked, stream

@@ -31,14 +31,13 @@ from atpgraph_qa.data.site import DAY_MS, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.history import Counts, History
 from atpgraph_qa.timeline.live import observe
-from atpgraph_qa.timeline.records import Records
+from atpgraph_qa.timeline.records import ACCEPTED, UP, Records
 from atpgraph_qa.timeline.tables import (
     AcceptanceTable,
     AnswerTable,
     QuestionTable,
     VoteTable,
 )
-from atpgraph_qa.timeline.visibility import ACCEPTED, UP
 from qa.tests.conftest import SMALL, TEXT
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from atpgraph_qa import Site
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.records import Records
+from atpgraph_qa.timeline.records import SETTLE_DAYS, Records, dated_votes
 from atpgraph_qa.timeline.tables import AnswerTable
-from atpgraph_qa.timeline.visibility import SETTLE_DAYS, dated_votes
 
 TABLES = ("questions", "answers", "acceptances", "votes")
 

@@ -15,7 +15,6 @@ from atpgraph.cycles.methods import METHODS, Workspace, remove_by_edge
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph, pair_array, weight_array
-from atpgraph.graph.scc import cyclic_core
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.frames import html_table
 from atpgraph.util.random import RandomState, generator
@@ -216,17 +215,8 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
             raise InputError(f"keep does not fit the edges of the graph: {error}.") from None
     else:
         kept[edge_indices(graph, keep, "keep")] = True
-    loops = np.flatnonzero(kept & (graph.sources == graph.targets))
-    core = cyclic_core(graph.keep_edges(kept))
-    cycle = graph.labels[graph.sources[loops[:1]]].tolist()
-    if len(core.nodes):
-        # Every node of the core has an edge to another: follow the first ones until a node repeats.
-        walk = [0]
-        while (node := int(core.graph.targets[core.graph.indptr[walk[-1]]])) not in walk:
-            walk.append(node)
-        cycle = graph.labels[core.nodes[walk[walk.index(node) :]]].tolist()
-    if cycle:
-        shown = " → ".join(map(str, [*cycle, cycle[0]]))
+    for reason in break_cycles(graph.keep_edges(kept), "dfs").reasons(1):
+        shown = " → ".join(map(str, [*reason.cycle, reason.cycle[0]]))
         raise InputError(f"The edges to keep form the cycle {shown}; leave out one of them.")
     return kept
 
@@ -323,7 +313,7 @@ def break_cycles(
 def _break(space: Workspace, name: str, reverse: bool) -> CycleBreak:
     """Run a method, restore what may stay, and add the self-loops, which always go."""
     started = time.perf_counter()
-    graph, edges = space.graph, space.core_edges
+    graph, edges = space.graph, space.on_cycles.edges
     method = METHODS[space.settle(name)]
     prepared = time.perf_counter()
     condemned, core_scores, bound = space.solve(method.name)

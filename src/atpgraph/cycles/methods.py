@@ -86,8 +86,8 @@ class Workspace:
         """Return the method meant: "auto" depends on the number of edges on cycles."""
         if method != "auto":
             return METHODS[method].name
-        chosen = AUTO if len(self.core_edges) <= AUTO_EDGES else "springs"
-        log.info("Breaking cycles by %s: %d edges lie on cycles", chosen, len(self.core_edges))
+        chosen = AUTO if len(self.on_cycles.edges) <= AUTO_EDGES else "springs"
+        log.info("Breaking cycles by %s: %d edges lie on cycles", chosen, len(self.on_cycles.edges))
         return chosen
 
     def rng(self, name: str) -> np.random.Generator:
@@ -95,37 +95,28 @@ class Workspace:
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
-    def _core(self) -> CyclicCore:
+    def on_cycles(self) -> CyclicCore:
+        """What lies on cycles: indices of edges and nodes, and the graph of them."""
         return cyclic_core(self.graph)
 
     @property
-    def core_edges(self) -> IntArray:
-        """Indices of the edges on cycles, without self-loops."""
-        return self._core.edges
-
-    @property
-    def core_nodes(self) -> Int64Array:
-        """Indices of the nodes on cycles."""
-        return self._core.nodes
-
-    @property
     def core(self) -> DiGraph:
-        """The edges on cycles; node i of it is ``core_nodes[i]``."""
-        return self._core.graph
+        """The edges on cycles; node i of it is ``on_cycles.nodes[i]``."""
+        return self.on_cycles.graph
 
     @cached_property
     def kept(self) -> BoolArray:
         """Core edges that must stay."""
         if self.keep is None:
             return np.zeros(self.core.n_edges, dtype=np.bool_)
-        return self.keep[self.core_edges]
+        return self.keep[self.on_cycles.edges]
 
     @cached_property
     def cost(self) -> Float64Array:
         """Cost of removing each core edge: 1 in the mean, prohibitive for those that must stay."""
         cost = np.ones(self.core.n_edges)
         if self.weights is not None and len(cost):
-            mine = self.weights[self.core_edges]
+            mine = self.weights[self.on_cycles.edges]
             cost = mine / (mine.mean() or 1.0)
         cost[self.kept] = cost.sum() + 1.0
         return cost
@@ -133,7 +124,7 @@ class Workspace:
     @cached_property
     def agony(self) -> Agony:
         """Minimum agony of the graph and its ranks."""
-        return agony(self.graph, self._core)
+        return agony(self.graph, self.on_cycles)
 
     @cached_property
     def trueskill(self) -> TrueSkill:
@@ -143,7 +134,7 @@ class Workspace:
     def node_score(self, kind: str) -> Float64Array:
         """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
         score = self.agony.centred if kind == "sa" else self.trueskill.score
-        return score[self.core_nodes]
+        return score[self.on_cycles.nodes]
 
     def drop(self, score: FloatArray) -> FloatArray:
         """Return how far core edges go down: score of the source minus score of the target."""
@@ -152,10 +143,7 @@ class Workspace:
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
         checkpoint()
-        name = f"{kind}-{rule}"
-        if name in self._cache:
-            return self._cache[name].removed
-        score = self.node_score(kind)
+        name, score = f"{kind}-{rule}", self.node_score(kind)
         if rule == "g":
             return _greedy(self, self.drop(score), name)[0]
         out = np.full(self.core.n_nodes, rule == "f")
@@ -249,7 +237,7 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
 
 
 def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:
-    return _greedy(space, space.drop(pagerank(space.graph)[space.core_nodes]), "pagerank")
+    return _greedy(space, space.drop(pagerank(space.graph)[space.on_cycles.nodes]), "pagerank")
 
 
 def _springs(space: Workspace) -> tuple[BoolArray, FloatArray]:
@@ -333,7 +321,7 @@ def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
     from atpgraph.cycles.minimum import cheapest_cut  # imports scipy.optimize, which takes time
 
     removed, confidence = _sift(space, 0.0)
-    weights = space.cost if space.weights is None else space.weights[space.core_edges]
+    weights = space.cost if space.weights is None else space.weights[space.on_cycles.edges]
     rng = space.rng("minimum")
     removed, bound = cheapest_cut(space.core, weights, space.kept, removed, space.time_limit, rng)
     return removed, confidence, bound

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
-import operator
 import os
 import time
 import warnings
@@ -153,9 +152,6 @@ class ATP(Estimator):
     target_: FloatArray
     timings_: dict[str, float]
     _evaluation: Evaluation | Paths  # paths: not evaluated before somebody asks for the result
-    _reachability: Reachability
-    _dag: tuple[DiGraph, Int64Array, DiGraph]  # after the graph and the edges that it was made of
-    _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
     def __init__(
         self,
@@ -385,10 +381,9 @@ class ATP(Estimator):
         True
         """
         graph = self._fitted()
-        if not hasattr(self, "_folding") or self._folding[0] is not self.source_:
-            self._folding = self.source_, FoldIn(self)
         out, into = (graph.codes(list(side)) for side in (out_edges, in_edges))
-        return self._folding[1].vectors(out, into)
+        folding: FoldIn = self._kept("_folding", self.source_, lambda: FoldIn(self))
+        return folding.vectors(out, into)
 
     def add_edges(
         self, edges: Any, nodes: Iterable[Hashable] = (), *, inplace: bool = False
@@ -459,18 +454,21 @@ class ATP(Estimator):
     def dag_(self) -> DiGraph:
         """The graph without the removed edges."""
         graph = self._fitted()
-        of = graph, self.removed_
-        if not hasattr(self, "_dag") or any(map(operator.is_not, self._dag[:2], of)):
-            self._dag = *of, graph.without_edges(self.removed_)
-        return self._dag[2]
+        dag: DiGraph = self._kept("_dag", self.removed_, lambda: graph.without_edges(self.removed_))
+        return dag
 
     @property
     def reachability_(self) -> Reachability:
         """The exact paths of the graph."""
         graph = self._fitted()
-        if not hasattr(self, "_reachability") or self._reachability.graph is not graph:
-            self._reachability = Reachability(graph)
-        return self._reachability
+        reach: Reachability = self._kept("_reachability", graph, lambda: Reachability(graph))
+        return reach
+
+    def _kept(self, name: str, of: object, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns, and keep it until `of` is another object."""
+        if name not in vars(self) or vars(self)[name][0] is not of:
+            setattr(self, name, (of, make()))
+        return vars(self)[name][1]
 
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
         """Return exactly whether the graph, cycles included, has a path from u to v.

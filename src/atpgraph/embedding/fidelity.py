@@ -344,8 +344,10 @@ def evaluate(
         predicted = [end.scores(each) > level for end, each in zip(ends, pairs, strict=True)]
         weights = np.concatenate([each.weight for each in pairs])
         by_distance[name] = _mean(np.concatenate(predicted), weights)
-    good, bad = ([end.scores(getattr(end.side, kind)) for end in ends] for kind in _HARD_PAIRS)
-    climbs = [levels[v] - levels[u] for u, v in (getattr(sample.sides[0], x) for x in _HARD_PAIRS)]
+    good = [end.scores(end.side.hard_paths) for end in ends]
+    bad = [end.scores(end.side.look_alikes) for end in ends]
+    first = sample.sides[0]
+    climbs = [levels[v] - levels[u] for u, v in (first.hard_paths, first.look_alikes)]
     values = {
         "edges": _mean(edge_scores > level),
         "closure": recall,
@@ -367,9 +369,6 @@ def evaluate(
     rounded = {name: round(float(x), 6) if x == x else np.nan for name, x in values.items()}
     fidelity = Fidelity(**rounded, pairs=len(of_paths))
     return Evaluation(fidelity, threshold, Calibration.of(counts, n * (n - 1.0)))
-
-
-_HARD_PAIRS = ("hard_paths", "look_alikes")
 
 
 def best_zero(sample: PathSample, source: FloatArray, target: FloatArray) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph._dialect import ColumnOptions, Columns, ambiguous, choose_columns
 from atpgraph.graph._numbering import EdgeRows, check_budget
+from atpgraph.graph.digraph import concatenate_labels
 from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array
 from atpgraph.util.threads import checkpoint
 
@@ -138,19 +139,14 @@ class _Table:
             self._texts(table, name) if is_text else self._integers(table, name)
             for name, is_text in zip(self.wanted, self.are_texts, strict=False)
         ]
-        mixed = self.are_texts[0] != self.are_texts[1]
-        if mixed:  # 7 and "7" are different nodes: i7 and t7
-            kind = pa.large_string()
-            marks = (pa.scalar("t" if is_text else "i", kind) for is_text in self.are_texts)
-            sides = [
-                pa.compute.binary_join_element_wise(mark, side.cast(kind), pa.scalar("", kind))
-                for mark, side in zip(marks, sides, strict=True)
-            ]
-        codes, labels = self._encoded([chunk for side in sides for chunk in side.chunks])
+        if self.are_texts[0] == self.are_texts[1]:
+            codes, labels = self._encoded([chunk for side in sides for chunk in side.chunks])
+        else:  # 7 and "7" are different nodes
+            (codes, labels), (others, more) = (self._encoded(side.chunks) for side in sides)
+            codes = np.concatenate([codes, others + np.int32(len(labels))])
+            labels = concatenate_labels(labels, more)
         del parts, table, sides, batch  # a large table takes more than its edges
         check_budget(self.what, need + _BYTES_PER_LABEL * len(labels), budget)
-        if mixed:
-            labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
         # Number the nodes in the order of the rows, source before target.
         ends = codes.reshape(2, -1).T
         seen = np.empty(len(labels), dtype=np.int64)

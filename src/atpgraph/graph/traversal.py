@@ -139,13 +139,7 @@ def breadth_first(
 
 @kernel
 def sweep(
-    order: Any,
-    indptr: Int64Array,
-    neighbors: Int32Array,
-    before: Any,
-    bits: Any,
-    first: int,
-    stop: int,
+    order: Any, indptr: Any, neighbors: Any, before: Any, bits: Any, first: int, stop: int
 ) -> None:
     """Give every node, in this order, the bits of its neighbors, in the words first … stop.
 

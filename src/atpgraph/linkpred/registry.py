@@ -64,6 +64,7 @@ class LearnedLinks:
             n_components=max(self.n_components // 2, 1),
             random_state=self.random_state,
         ).fit(graph, times=times)
+        self._seen: dict[tuple[object, ...], Float64Array] = {}
         return self
 
     def under(self, protocol: str) -> LearnedLinks:
@@ -73,8 +74,11 @@ class LearnedLinks:
         return other
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Return the log-odds of the pairs."""
-        return self.model_.score_codes(u, v, self.question)
+        """Return the log-odds of the pairs; some protocols share theirs."""
+        key = (self.question, u.tobytes(), v.tobytes())
+        if key not in self._seen:
+            self._seen[key] = self.model_.score_codes(u, v, self.question)
+        return self._seen[key]
 
     def score_from(self, u: IntArray) -> FloatArray:
         """Return the log-odds against all nodes."""

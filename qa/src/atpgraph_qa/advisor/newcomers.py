@@ -25,8 +25,8 @@ from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.timeline.events import Arrival, Newcomer
 from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.records import SETTLE_DAYS
 from atpgraph_qa.timeline.tables import AnswerTable
-from atpgraph_qa.timeline.visibility import SETTLE_DAYS
 
 NEAR = 3
 MOST_ANSWERS = 3

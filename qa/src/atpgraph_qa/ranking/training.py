@@ -23,7 +23,7 @@ from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates, largest
-from atpgraph_qa.timeline.visibility import FOREVER
+from atpgraph_qa.timeline.records import FOREVER
 
 FEW = 150
 STAY = 1000.0

@@ -28,8 +28,8 @@ from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import FOREVER
 from atpgraph_qa.timeline.tables import Grouped
-from atpgraph_qa.timeline.visibility import FOREVER
 
 ANSWERS = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
 ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}

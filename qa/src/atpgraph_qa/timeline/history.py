@@ -13,9 +13,8 @@ import numpy.typing as npt
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, FloatArray, Int64Array
 from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
-from atpgraph_qa.timeline.records import Records, first_tags
+from atpgraph_qa.timeline.records import FOREVER, Records, first_tags, monday
 from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable, extended
-from atpgraph_qa.timeline.visibility import FOREVER, monday
 
 if TYPE_CHECKING:
     from atpgraph_qa.competition import Posts

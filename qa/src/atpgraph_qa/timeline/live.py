@@ -30,9 +30,8 @@ from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY, QuestionTags
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Event, Forgotten, Voted
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.records import Records
+from atpgraph_qa.timeline.records import Records, end_of_day
 from atpgraph_qa.timeline.tables import TextLines, extended
-from atpgraph_qa.timeline.visibility import end_of_day
 
 _ORDER = (Asked, Answered, Accepted, Voted)
 

@@ -1,4 +1,9 @@
-"""Every event of a site, in the order in which events became known."""
+"""Every event of a site, in the order in which events became known.
+
+Votes, acceptances among them, carry a date without a time of day, so they count from the end of
+that day. Where the dump has no votes, an acceptance counts as known thirty days after its answer.
+Scores of answers are not used at all: those in a dump are as of the day of the dump.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph.util.arrays import BoolArray, Int64Array
-from atpgraph_qa.data.site import NOBODY, QuestionTags, Site, find_ids
+from atpgraph_qa.data.site import DAY_MS, NOBODY, Answers, Questions, QuestionTags, Site, find_ids
 from atpgraph_qa.text.choice import text_model
 from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.timeline.corpus import Corpus
@@ -27,9 +32,13 @@ from atpgraph_qa.timeline.tables import (
     QuestionTable,
     VoteTable,
 )
-from atpgraph_qa.timeline.visibility import by_visibility, dated_votes, verdicts
 
 T = TypeVar("T", AcceptanceTable, VoteTable)
+ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
+SETTLE_DAYS = 30.0
+FOREVER = int(np.iinfo(np.int64).max)
+WEEK_MS = 7 * DAY_MS
+_MONDAY = 4 * DAY_MS  # 1970-01-05
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +209,7 @@ class Records:
 
     def codes(self, ids: npt.ArrayLike) -> Int64Array:
         """Return codes of users by id, −1 for unknown ones."""
-        return self.base._ids[0].find(ids, self.users)
+        return self.base._user_ids.find(ids, self.users)
 
     def ids(self, codes: Int64Array) -> Int64Array:
         """Return ids of users by code, −1 for −1."""
@@ -208,17 +217,25 @@ class Records:
 
     def question_at(self, number: int) -> int:
         """Return the position of a question by id, −1 if there is none."""
-        return int(self.base._ids[1].find(number, self.questions.id))
+        return int(self.base._question_ids.find(number, self.questions.id))
 
     def answer_at(self, number: int) -> int:
         """Return the position of an answer by id, −1 if there is none."""
-        return int(self.base._ids[2].find(number, self.answers.id))
+        return int(self.base._answer_ids.find(number, self.answers.id))
 
     # Indexes, of `base` only: rows that came later are few and are scanned.
 
     @cached_property
-    def _ids(self) -> tuple[Ids, Ids, Ids]:
-        return Ids(self.users), Ids(self.questions.id), Ids(self.answers.id)
+    def _user_ids(self) -> Ids:
+        return Ids(self.users)
+
+    @cached_property
+    def _question_ids(self) -> Ids:
+        return Ids(self.questions.id)
+
+    @cached_property
+    def _answer_ids(self) -> Ids:
+        return Ids(self.answers.id)
 
     @cached_property
     def by_question(self) -> Grouped:
@@ -263,3 +280,58 @@ def _known(table: T, moment_ms: int, n_answers: int) -> T:
     """Return the rows known at a moment, of answers given before it."""
     part = table.take(slice(int(np.searchsorted(table.known_ms, moment_ms, side="right"))))
     return part.take(part.answer < n_answers)
+
+
+def monday(moment_ms: int) -> int:
+    """Return the start of the week of a moment."""
+    return (moment_ms - _MONDAY) // WEEK_MS * WEEK_MS + _MONDAY
+
+
+def end_of_day(moment_ms: Any) -> Any:
+    """Return the moment from which a vote of that day is known."""
+    return moment_ms // DAY_MS * DAY_MS + DAY_MS
+
+
+def by_visibility(questions: Questions, answers: Answers) -> tuple[Questions, Answers]:
+    """Order answers by the moment from which they can be seen: not before their question.
+
+    A few answers are older than their question, because questions were merged.
+    """
+    if not len(answers):
+        return questions, answers
+    seen = np.maximum(answers.created_ms, questions.created_ms[answers.question])
+    order = np.argsort(seen, kind="stable")
+    place = np.empty(len(order) + 1, dtype=np.int64)
+    place[order], place[-1] = np.arange(len(order)), NOBODY
+    rest = (getattr(answers, name)[order] for name in ("question", "owner", "score"))
+    made = Answers(answers.id[order], seen[order], *rest)
+    return replace(questions, accepted=place[questions.accepted]), made
+
+
+def dated_votes(site: Site, answers: Answers) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the votes for these answers: position of the answer, type, end of the day."""
+    table = site.read("votes", ["post_id", "type", "created_ms"])
+    post, kind, created = (table[n].to_numpy().astype(np.int64) for n in table.column_names)
+    answer = find_ids(answers.id, post)
+    keep = answer >= 0
+    return answer[keep], kind[keep], end_of_day(created[keep])
+
+
+def verdicts(
+    questions: Questions, answers: Answers, votes: tuple[Int64Array, Int64Array, Int64Array]
+) -> tuple[AcceptanceTable, VoteTable]:
+    """Return acceptances, and votes up and down, by the moment from which they are known."""
+    answer, kind, known = votes
+    best = questions.accepted[questions.accepted >= 0]
+    first = np.full(len(answers), FOREVER, dtype=np.int64)
+    accepting = kind == ACCEPTED
+    np.minimum.at(first, answer[accepting], known[accepting])
+    settled = answers.created_ms[best] + round(SETTLE_DAYS * DAY_MS)
+    dated = np.maximum(first[best], answers.created_ms[best])
+    since = np.where(first[best] < FOREVER, dated, settled)
+    keep = (kind == UP) | (kind == DOWN)
+    value = np.where(kind[keep] == UP, 1, -1).astype(np.int64)
+    return (
+        AcceptanceTable(since, best).take(np.argsort(since, kind="stable")),
+        VoteTable(known[keep], answer[keep], value).take(np.argsort(known[keep], kind="stable")),
+    )
