@@ -155,6 +155,7 @@ SPOILT = {
     "tags_tags": lambda a: np.where(np.arange(len(a)) == 0, 10**6, a),
     "words_indices backwards": lambda a: a[::-1].copy(),
     "words_indptr": lambda a: np.minimum(a, a[2]),
+    "words_indptr with an empty last column": lambda a: np.append(a[:-2], [a[-1], a[-1]]),
     "words_indptr falls": lambda a: np.where(np.arange(len(a)) == 5, 0, a),
     "words_indices one past the end": lambda a: np.where(a == a.max(), a.max() + 1, a),
     "words_indices": lambda a: np.where(np.arange(len(a)) == len(a) // 2, 2**31 - 1, a),

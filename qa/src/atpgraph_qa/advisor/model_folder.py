@@ -259,8 +259,8 @@ class ModelFolder:
         """Return the embedding that expertise and difficulty come from."""
         from atpgraph_qa.expertise import Expertise
 
-        stored = self.stored_expertise()
-        return read_expertise(stored) if stored else Expertise.fit(self.posts())
+        file = self.path / EXPERTISE
+        return _expertise(file) if file.exists() else Expertise.fit(self.posts())
 
     def expertise_of(self, site: Site) -> Expertise:
         """Return the same for the site that the model was trained on; any other is refused."""
@@ -282,7 +282,7 @@ class ModelFolder:
         """Turn what damage in a file does into one sentence."""
         try:
             yield
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
             file = self.path / name
             raise InputError(f"{file} is damaged ({why}): train the model again.") from error
@@ -303,16 +303,20 @@ def fingerprint(posts: Site | Posts) -> dict[str, Any]:
 
 def read_expertise(stored: bytes) -> Expertise:
     """Return the expertise in the bytes of a file."""
-    from atpgraph.embedding.estimator import ATP
-    from atpgraph_qa.expertise import Expertise
-
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / EXPERTISE
         file.write_bytes(stored)
-        atp = ATP.load(file)
+        return _expertise(file)
+
+
+def _expertise(file: Path) -> Expertise:
+    from atpgraph.embedding.estimator import ATP
+    from atpgraph_qa.expertise import Expertise
+
+    atp = ATP.load(file)
     finite = np.isfinite(atp.source_).all() and np.isfinite(atp.target_).all()
     if not finite or np.any(atp.levels_ < 0):
-        raise InputError(f"{EXPERTISE} is damaged (numbers out of range): train the model again.")
+        raise InputError(f"{file} is damaged (numbers out of range): train the model again.")
     return Expertise.from_model(atp)
 
 
