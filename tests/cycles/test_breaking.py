@@ -215,3 +215,15 @@ def test_odd_options_are_one_sentence_and_edges_to_keep_may_be_any_graph() -> No
     for keep in (nx.DiGraph(triangle[:2]), {*triangle[:2]}, iter(triangle[:2])):
         assert break_cycles(triangle, keep=keep).removed_edges == [("c", "a")]
     assert break_cycles(triangle[:2]).proved  # nothing to remove
+
+
+def test_the_old_class_warns() -> None:
+    from atpgraph import cycles
+
+    graph = DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (0, 2)])
+    with pytest.warns(DeprecationWarning, match="use break_cycles"):
+        old = cycles.CycleBreaker(graph)
+    assert old.run("sa-g").removed_edges == [(2, 0)]
+    assert old.agony == cycles.agony(graph).value
+    with pytest.raises(AttributeError, match="nothing"):
+        cycles.nothing  # noqa: B018

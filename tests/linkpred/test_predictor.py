@@ -280,7 +280,11 @@ def test_edges_between_known_nodes_are_known_at_once(model: LinkPredictor) -> No
     assert first not in other.recommend("p9", 5)[0]
 
 
-def test_the_old_name_of_a_new_node(model: LinkPredictor) -> None:
+def test_old_names_warn(model: LinkPredictor) -> None:
+    u, v = np.array([0, 1]), np.array([5, 7])
+    with pytest.warns(DeprecationWarning, match="score_codes"):
+        scores = model.score_all(u, v)
+    np.testing.assert_array_equal(scores[:, 0], model.score_codes(u, v, next(iter(model.heads_))))
     with pytest.warns(DeprecationWarning, match="add_edges"):
         folded = model.fold_in("new", ["p1", "p2"], ["p300"])
     same = model.add_edges([("new", "p1"), ("new", "p2"), ("p300", "new")])

@@ -234,11 +234,7 @@ def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Arra
 
 
 def _as_graph(edges: Any, nodes: Iterable[Hashable]) -> DiGraph:
-    listed = list(nodes)
+    alone = DiGraph.from_edges([], nodes=dict.fromkeys(nodes))
     if isinstance(edges, (list, tuple)) and not edges:
-        return DiGraph.from_edges([], nodes=listed)
-    more = as_graph(edges)
-    labels = list(dict.fromkeys([*more.labels.tolist(), *listed]))
-    if len(labels) == more.n_nodes:
-        return more
-    return DiGraph.from_edges(list(more.edges()), weights=more.weights, nodes=labels)
+        return alone
+    return as_graph(edges).merged(alone)

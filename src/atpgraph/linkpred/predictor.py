@@ -189,6 +189,15 @@ class LinkPredictor(Estimator):
             scores[part] = head.score(self.evidence_.terms(u[part], v[part]))
         return scores
 
+    def score_all(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return log-odds for all questions, a column each (deprecated)."""
+        warnings.warn(
+            "score_all(u, v) will be removed in 0.4; use score_codes(u, v, question).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return np.column_stack([self.score_codes(u, v, question) for question in self.heads_])
+
     def score_from(self, u: IntArray, question: str = "link") -> Float64Array:
         """Return log-odds of node indices against all nodes, a row for each.
 

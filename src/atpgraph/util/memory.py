@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 from atpgraph.errors import InputError
 from atpgraph.util.checks import real_number
@@ -67,15 +68,11 @@ def peak_megabytes() -> float:
     return (_high_water_mark() or 0) / 1e6
 
 
-class PeakMemory:
-    """Filled in when the block of :func:`peak_memory` ends."""
-
-    bytes: int | None = None
-
-
 @contextlib.contextmanager
-def peak_memory() -> Iterator[PeakMemory]:
+def peak_memory() -> Iterator[SimpleNamespace]:
     """Measure how far the resident memory rises above where it was when the block began.
+
+    The object yielded gets ``bytes`` when the block ends.
 
     Native memory counts too (BLAS, compiled kernels). On Linux the kernel's high-water mark is
     reset first. Elsewhere the figure is the growth of the mark of the whole process: 0 if an
@@ -88,7 +85,7 @@ def peak_memory() -> Iterator[PeakMemory]:
     >>> peak.bytes is None or peak.bytes < 1_000_000_000
     True
     """
-    peak = PeakMemory()
+    peak = SimpleNamespace(bytes=None)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # what earlier work freed would hide new use
     try:

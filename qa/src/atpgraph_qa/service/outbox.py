@@ -222,8 +222,8 @@ class Sender:
 
     async def _attempt(self, message: Row) -> tuple[Row, Outcome]:
         """Send a message once."""
-        started, status, error, again = time.monotonic(), None, "", False
-        repeatable = False
+        started, status, error = time.monotonic(), None, ""
+        again = repeatable = False
         try:
             if message["adapter"] not in self.adapters:
                 raise InputError("The adapter is not switched on.")

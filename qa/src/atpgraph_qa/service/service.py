@@ -72,13 +72,13 @@ class Service:
 
     def start(self) -> None:
         """Start the threads that apply events, deliver messages and do maintenance."""
-        for name, *work in (
+        jobs: list[tuple[Any, ...]] = [
             ("apply", self._apply, 5.0, self.engine.new_events),
             ("deliver", self.sender.run, 0.5, self._stop),
             ("maintain", self.run_maintenance, 10.0, self._stop),
-        ):
-            given: Any = (name, *work)
-            made = threading.Thread(None, self._loop, f"atp-{name}", given, daemon=True)
+        ]
+        for job in jobs:
+            made = threading.Thread(None, self._loop, f"atp-{job[0]}", job, daemon=True)
             made.start()
             self._threads.append(made)
 
