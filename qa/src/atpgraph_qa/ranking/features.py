@@ -93,6 +93,24 @@ class Recent(NamedTuple):
     worth: Float32Array
 
 
+class People(NamedTuple):
+    """The data from which :func:`weigh` computes features, a row for each person.
+
+    `rows` are those of `steady` and `profiles`, which are statistics of the week; `vector` is the
+    one of the question.
+    """
+
+    rows: Int64Array
+    steady: Float32Array
+    profiles: Float32Array
+    vector: Int8Array
+    logs: Float32Array
+    plain: Float32Array
+    hour: Float32Array
+    direct: Float32Array
+    given: Float64Array
+
+
 class Features:
     """Features of people for one question."""
 
@@ -150,10 +168,11 @@ class Features:
         logs[:, N_LOGS:], hour = moment_columns(query, week, known, rows, place)
         np.log(logs, out=logs)  # at once, which takes a fraction of the time
         scores = np.zeros(len(codes))
-        weigh(
-            rows, week.steady, week.profiles, self._comparison.vector, logs, plain, hour,
-            direct, history.n_given[known], self._uses, places, weight, features, scores,
+        people = People(
+            rows, week.steady, week.profiles, self._comparison.vector, logs, plain, hour, direct,
+            history.n_given[known],
         )  # fmt: skip
+        weigh(people, self._uses, places, weight, features, scores)
         return scores
 
     def _recent(self, place: AnyArray, count: int) -> Recent:
@@ -380,12 +399,15 @@ def put_sums(
 
 @kernel
 def weigh(
-    rows: Int64Array, steady: Float32Array, profiles: Float32Array, vector: Int8Array,
-    logs: Float32Array, plain: Float32Array, hour: Float32Array, direct: Float32Array,
-    given: Float64Array, uses: tuple[bool, bool, bool], places: Int64Array, weight: Float64Array,
-    features: Float32Array, scores: Float64Array,
-) -> None:  # fmt: skip
+    people: People,
+    uses: tuple[bool, bool, bool],
+    places: Int64Array,
+    weight: Float64Array,
+    features: Float32Array,
+    scores: Float64Array,
+) -> None:
     """Write features of people, if there are rows for them, and their sums by weight."""
+    rows, steady, profiles, vector, logs, plain, hour, direct, given = people
     x = np.zeros(_COUNT, np.float32)
     for at in range(len(rows)):
         row, log, mean = rows[at], logs[at], logs[at, GIVEN]
