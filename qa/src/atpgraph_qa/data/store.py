@@ -171,10 +171,9 @@ def read_table(
 
 def check_columns_file(path: str | os.PathLike[str]) -> Path:
     """Raise an InputError before long work if :func:`write_columns` cannot write to a path."""
-    target = check_writable(path)
-    if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{target} ends in neither .csv nor .parquet: name one of the two.")
-    return target
+    if Path(path).suffix not in (".csv", ".parquet"):  # the name given, not that a link leads to
+        raise InputError(f"{path} ends in neither .csv nor .parquet: name one of the two.")
+    return check_writable(path)
 
 
 def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayLike]) -> None:
@@ -197,6 +196,6 @@ def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayL
     import pyarrow.csv
     import pyarrow.parquet
 
-    write = pyarrow.csv.write_csv if target.suffix == ".csv" else pyarrow.parquet.write_table
+    write = pyarrow.csv.write_csv if Path(path).suffix == ".csv" else pyarrow.parquet.write_table
     with atomic_path(target) as temporary, temporary.open("wb") as file:
         write(arrow.table(dict(columns)), file)
