@@ -6,6 +6,7 @@ as it is done. Splits depend on the seed alone, so rows run at different times s
     python benchmarks/linkpred.py wiki-vote --seeds 5
     python benchmarks/linkpred.py wiki-vote --methods atp-log,nrp    # replaces these rows
     python benchmarks/linkpred.py wiki-vote --methods none           # rewrites the Markdown only
+    python benchmarks/linkpred.py wiki-vote --protocol dirlinkbench  # adds to rows of this version
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ def run_row(file: Path, options: argparse.Namespace, key: str) -> None:
         "seeds": options.seeds,
     }
     kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"methods": {}}
+    before = kept["methods"].get(key, {})
+    if all(before.get(name) == entry[name] for name in ("version", "seeds")):
+        entry["protocols"] = before["protocols"] | entry["protocols"]
     kept |= found
     kept["machine"] = f"{platform.machine()}, {os.cpu_count()} cores, Python " + (
         platform.python_version()
