@@ -83,6 +83,13 @@ def test_readers_follow_the_writer(advisor: Advisor, readers: Readers) -> None:
     for _ in range(2):
         check()
     assert readers._readers[0].process is not process
+    # New ones start while events come.
+    merged = advisor.merged()
+    started = readers.started(merged)
+    late = [Asked(10**7 + 3, "another zzyzx question", at_ms=advisor.history.now + 1)]
+    advisor = merged.observe(late)
+    readers.restart(advisor, started, [(Advisor.observe, late)])
+    check()
     advisor = advisor.observe([Forgotten(int(advisor.history.users[3]))])
     readers.restart(advisor)
     check()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import numpy as np
+import pytest
+
+from atpgraph_qa import Advisor
 from atpgraph_qa.service.tables import calibration
 from atpgraph_qa.timeline.query import Question
 from qa.tests.service.conftest import DAY_MS, Make
@@ -33,6 +38,32 @@ def test_readers_route_as_the_service_does(make_front: Make) -> None:
     front.service.forget(person, "test")
     check()
     assert person not in {p.user for p in engine.route(TOMATOES, top=20).people}
+
+
+def test_the_service_goes_on_while_new_readers_start(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = make_front(server={"readers": 1})
+    service, engine = front.service, front.service.engine
+    assert engine.readers is not None
+    start, old = engine.readers.started, engine.readers._readers
+
+    def started(advisor: Advisor) -> Any:
+        found = start(advisor)
+        with ThreadPoolExecutor(1) as other:  # the lock is free, and events come in
+            other.submit(front.ask, 9003).result(30)
+            other.submit(service.apply_all).result(30)
+        return found
+
+    front.ask(9001)
+    service.apply_all()
+    monkeypatch.setattr(engine.readers, "started", started)
+    service.snapshots.write()
+    assert engine.readers._readers is not old
+    assert engine.advisor.history.records.question_at(9003) >= 0
+    routed = engine.route(TOMATOES)
+    monkeypatch.setattr(engine, "readers", None)
+    assert engine.route(TOMATOES) == routed
 
 
 def test_confidence_is_corrected_by_outcomes(make_front: Make) -> None:

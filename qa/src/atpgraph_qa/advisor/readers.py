@@ -22,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from importlib import import_module
 from operator import attrgetter
@@ -105,12 +106,32 @@ class Readers:
                 with contextlib.suppress(OSError):  # it is replaced when it is next asked
                     reader.send("change", name_of(function), *arguments)
 
-    def restart(self, advisor: Advisor) -> None:
-        """Restart from an advisor; questions go to the old readers until the new ones are ready."""
+    def started(self, advisor: Advisor) -> list[_Reader]:
+        """Return new readers of an advisor for :meth:`restart`; the old ones go on meanwhile."""
+        return _made(advisor, self._processes)
+
+    def restart(
+        self,
+        advisor: Advisor,
+        started: list[_Reader] | None = None,
+        changes: Iterable[Sequence[Any]] = (),
+    ) -> None:
+        """Restart from an advisor; questions go to the old readers until the new ones are ready.
+
+        Parameters
+        ----------
+        advisor : Advisor
+        started : list, optional
+            What :meth:`started` returned for an earlier advisor.
+        changes : iterable of tuples
+            What made `advisor` of that one: arguments of :meth:`change` after the first.
+        """
         with self._changing:
             self._advisor = advisor
-            self._readers = self._made(self._processes)
+            self._readers = self.started(advisor) if started is None else started
             for reader in self._readers:
+                for function, *arguments in changes:
+                    reader.send("change", name_of(function), *arguments)
                 self._idle.put(reader)
 
     @contextlib.contextmanager
@@ -142,19 +163,11 @@ class Readers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _made(self, count: int) -> list[_Reader]:
-        with tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
-            share(self._advisor, Path(folder))
-            made = [_Reader(folder) for _ in range(count)]
-            for reader in made:
-                reader.receive()  # it has mapped the file, whose name is not needed any more
-        return made
-
     def _replaced(self, ended: _Reader) -> _Reader:
         with self._changing:
             if ended in self._readers:
                 ended.end()
-                (reader,) = self._made(1)
+                (reader,) = _made(self._advisor, 1)
                 self._readers[self._readers.index(ended)] = ended = reader
         return ended
 
@@ -214,6 +227,15 @@ class _Reader:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def _made(advisor: Advisor, count: int) -> list[_Reader]:
+    with tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
+        share(advisor, Path(folder))
+        made = [_Reader(folder) for _ in range(count)]
+        for reader in made:
+            reader.receive()  # it has mapped the file, whose name is not needed any more
+    return made
 
 
 def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
@@ -309,8 +331,8 @@ def receive(pipe: IO[bytes]) -> Any:
 
 def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until the writer closes the connection."""
-    advisor = attach(folder)
-    advisor.warm_up()
+    with ThreadPoolExecutor(1, initializer=_yield_to_others) as background:
+        advisor = background.submit(_ready, folder).result()
     send(answers, "ready")
     query = Query(advisor.history, 0)
     while True:
@@ -326,6 +348,18 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
                 send(answers, scores)
             case "reasons", users:
                 send(answers, advisor.ranker.reasons(query, users))
+
+
+def _yield_to_others() -> None:
+    """Lower the priority of this thread: readers that answer need the cores more."""
+    if sys.platform == "linux":  # elsewhere priorities are those of processes
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+def _ready(folder: Path) -> Advisor:
+    advisor = attach(folder)
+    advisor.warm_up()
+    return advisor
 
 
 def share(advisor: Advisor, folder: Path) -> None:

@@ -182,22 +182,25 @@ class Engine:
         """Start from a snapshot and the events that were applied since, without new effects."""
         with self.database.read() as connection:
             applied = int(get_meta(connection, APPLIED, "0"))
-        self.advisor, self.model = self._continued(advisor, seq, applied), model
+        self.advisor, _ = self._continued(advisor, seq, applied)
+        self.model = model
         self.seq = max(seq, applied)
         self.let_time_pass()
         self.place_newcomers()
         if self.settings.server.readers:
             self.readers = Readers(self.advisor, self.settings.server.readers)
 
-    def _continued(self, advisor: Advisor, seq: int, until: int) -> Advisor:
-        """Return the advisor with the events after one number, up to another."""
+    def _continued(self, advisor: Advisor, seq: int, until: int) -> tuple[Advisor, list[Change]]:
+        """Add the events after one number, up to another; return the changes, too."""
+        changes: list[Change] = []
         while True:
             with self.database.read() as connection:
                 rows = events.after(connection, seq, 2000, until=until)
             if not rows:
-                return advisor
+                return advisor, changes
             for part in _parts(rows, together=True):
-                advisor, _, _ = self._observed(advisor, part)
+                advisor, change, _ = self._observed(advisor, part)
+                changes += [change] if change else []
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
@@ -209,12 +212,24 @@ class Engine:
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
         """Continue with an advisor whose indexes contain the events up to a number."""
+        if merged.history.records is self.advisor.history.records:
+            return  # there was nothing to merge, and nothing came since
+        # New readers take seconds to start, so the lock is not held yet.
+        started = None if self.readers is None else self.readers.started(merged)
         with self.lock:
             now = self.advisor
-            if merged.history.records is now.history.records:
-                return  # there was nothing to merge, and nothing came since
+            same = now.router is merged.router and now.newcomers is merged.newcomers
             merged = replace(merged, router=now.router, newcomers=now.newcomers)
-            self.exchange(self._continued(merged, seq, self.seq))
+            advisor, changes = self._continued(merged, seq, self.seq)
+            if self.readers is None or started is None:
+                self.exchange(advisor)
+            elif same and advisor.week_ms == now.week_ms:
+                self.readers.restart(advisor, started, changes)
+                self.advisor = advisor
+            else:
+                for reader in started:
+                    reader.end()
+                self.exchange(advisor)
 
     def exchange(self, advisor: Advisor, change: Change = ()) -> None:
         """Replace the advisor by what a change made of it, or by a new one."""
