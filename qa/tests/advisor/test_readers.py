@@ -88,7 +88,9 @@ def test_readers_follow_the_writer(advisor: Advisor, readers: Readers) -> None:
     started = readers.started(merged)
     late = [Asked(10**7 + 3, "another zzyzx question", at_ms=advisor.history.now + 1)]
     advisor = merged.observe(late)
-    readers.restart(advisor, started, [(Advisor.observe, late)])
+    for reader in started:
+        reader.catch_up([(Advisor.observe, late)])
+    readers.restart(advisor, started)
     check()
     advisor = advisor.observe([Forgotten(int(advisor.history.users[3]))])
     readers.restart(advisor)

@@ -110,28 +110,15 @@ class Readers:
         """Return new readers of an advisor for :meth:`restart`; the old ones go on meanwhile."""
         return _made(advisor, self._processes)
 
-    def restart(
-        self,
-        advisor: Advisor,
-        started: list[_Reader] | None = None,
-        changes: Iterable[Sequence[Any]] = (),
-    ) -> None:
+    def restart(self, advisor: Advisor, started: list[_Reader] | None = None) -> None:
         """Restart from an advisor; questions go to the old readers until the new ones are ready.
 
-        Parameters
-        ----------
-        advisor : Advisor
-        started : list, optional
-            What :meth:`started` returned for an earlier advisor.
-        changes : iterable of tuples
-            What made `advisor` of that one: arguments of :meth:`change` after the first.
+        `started` are new readers that know what the advisor knows.
         """
         with self._changing:
             self._advisor = advisor
             self._readers = self.started(advisor) if started is None else started
             for reader in self._readers:
-                for function, *arguments in changes:
-                    reader.send("change", name_of(function), *arguments)
                 self._idle.put(reader)
 
     @contextlib.contextmanager
@@ -214,6 +201,19 @@ class _Reader:
     def send(self, *message: Any) -> None:
         with self._lock:
             send(self._requests, message)
+
+    def catch_up(self, changes: Iterable[Sequence[Any]]) -> bool:
+        """Make changes, each a function of an advisor and its other arguments, and warm up.
+
+        Returns False if the process has ended.
+        """
+        try:
+            for function, *arguments in changes:
+                self.send("change", name_of(function), *arguments)
+            self.send("warm up")
+            return bool(self.receive())
+        except (EOFError, OSError):
+            return False
 
     def receive(self) -> Any:
         return receive(self._answers)
@@ -346,6 +346,9 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
                 # Somebody who came since, if new readers are about to take over from this one.
                 scores[codes < 0] = scores.min(initial=0.0)
                 send(answers, scores)
+            case ("warm up",):
+                advisor.warm_up()
+                send(answers, "ready")
             case "reasons", users:
                 send(answers, advisor.ranker.reasons(query, users))
 

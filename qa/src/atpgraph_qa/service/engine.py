@@ -214,17 +214,22 @@ class Engine:
         """Continue with an advisor whose indexes contain the events up to a number."""
         if merged.history.records is self.advisor.history.records:
             return  # there was nothing to merge, and nothing came since
-        # New readers take seconds to start, so the lock is not held yet.
-        started = None if self.readers is None else self.readers.started(merged)
+        # What takes seconds comes before the lock: starting readers, and most of the events.
+        started = [] if self.readers is None else self.readers.started(merged)
+        until = self.seq
+        ahead, changes = self._continued(merged, seq, until)
+        ahead.warm_up()
+        ready = self.readers is not None and all(reader.catch_up(changes) for reader in started)
         with self.lock:
             now = self.advisor
             same = now.router is merged.router and now.newcomers is merged.newcomers
-            merged = replace(merged, router=now.router, newcomers=now.newcomers)
-            advisor, changes = self._continued(merged, seq, self.seq)
-            if self.readers is None or started is None:
-                self.exchange(advisor)
-            elif same and advisor.week_ms == now.week_ms:
-                self.readers.restart(advisor, started, changes)
+            if not same:
+                merged = replace(merged, router=now.router, newcomers=now.newcomers)
+                ahead, _ = self._continued(merged, seq, until)
+            advisor, changes = self._continued(ahead, until, self.seq)
+            ready = ready and same and advisor.week_ms == now.week_ms
+            if self.readers and ready and all(reader.catch_up(changes) for reader in started):
+                self.readers.restart(advisor, started)
                 self.advisor = advisor
             else:
                 for reader in started:
