@@ -29,6 +29,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,12 +95,14 @@ def iteration() -> Iterator[str]:
             forests = closure_forests(dag, n_jobs=THREADS)
             closure = time.perf_counter() - start
 
-            fit = functools.partial(
-                factorize, *forests, rank, table, n_components=COMPONENTS, tol=0.0,
-                n_jobs=THREADS, random_state=0,
-            )  # fmt: skip
-            fit(max_iter=1)
-        four, first = (seconds(functools.partial(fit, max_iter=n)) for n in (4, 1))
+            def fit(iterations: int, forests: Any = forests, how: Any = (rank, table)) -> Any:
+                options = Options(
+                    n_components=COMPONENTS, max_iter=iterations, n_jobs=THREADS, random_state=0
+                )
+                return factorize(forests, *how, options)
+
+            fit(1)
+        four, first = (seconds(functools.partial(fit, n)) for n in (4, 1))
         one = (four - first) / 3
         matrix = sp.csr_matrix(forests[0].to_sparse(rank, "log").astype(np.float32))
         theirs = implicit_seconds(matrix)
