@@ -19,6 +19,7 @@ from lowest import read_bounds
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
+OLD = ("click<8.3",)  # newer ones deprecate what the oldest typer imports
 HEADER = "# What `{command}` installs on Python {python}. Written by `make pins`; do not edit.\n"
 
 
@@ -44,5 +45,5 @@ if __name__ == "__main__":
     for version in VERSIONS:
         name = f"py{version.replace('.', '')}.txt"
         write(name, "make", version, resolve(sys.argv[1:], version))
-    oldest = resolve(["-e .[test]", "-e ./qa[test]"], "3.11", read_bounds(["test"]))
+    oldest = resolve(["-e .[test]", "-e ./qa[test]"], "3.11", [*read_bounds(["test"]), *OLD])
     write("min.txt", "make test-min", "3.11", oldest)
