@@ -168,6 +168,8 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     place = rng.permutation(m)  # edge e is tried as number place[e]
     cost = graph.to_scipy()
     cost.data = (m - place).astype(np.float64)
+    # SciPy 1.14 finds forests only with indices of 32 bits.
+    cost.indices, cost.indptr = cost.indices.astype(np.int32), cost.indptr.astype(np.int32)
     forest = minimum_spanning_tree(cost).data.astype(np.int64)
     tried = np.argsort(place)  # tried[i]: the edge tried as number i
     removable = graph.sources != graph.targets
