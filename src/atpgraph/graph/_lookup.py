@@ -30,7 +30,11 @@ class IntegerLookup:
     def __init__(self, labels: Int64Array) -> None:
         n, self._low = len(labels), int(labels.min(initial=0))
         width = int(labels.max(initial=0)) - self._low + 1
+        # Consecutive ascending labels need no table: a label is its place, but for where it starts.
+        self._end = n if width == n and bool((labels[1:] > labels[:-1]).all()) else 0
         self._dense = width <= _DENSE * n
+        if self._end:
+            return
         if self._dense:
             self._places = np.full(width, -1, dtype=np.int32)
             self._places[labels - self._low] = np.arange(n, dtype=np.int32)
@@ -43,6 +47,9 @@ class IntegerLookup:
 
     def find(self, labels: Int64Array) -> Int64Array:
         """Return the position of each label, −1 where it is unknown."""
+        if self._end:
+            places = labels - self._low
+            return np.where((places >= 0) & (places < self._end), places, -1)
         found = np.empty(len(labels), dtype=np.int64)
         if self._dense:
             _find_dense(labels, self._low, self._places, found)
