@@ -104,7 +104,7 @@ class ReachLabels:
         return answer
 
     def _sweep(self, first: int, stop: int) -> None:
-        """Give every node, in these words, the bits of the nodes that it reaches or that reach it."""
+        """Give every node, in these words, the bits of the nodes that it reaches or vice versa."""
         order, (down, heads, back, tails) = np.arange(len(self.lines)), self.arrays[:4]
         if first >= _UP:
             order, down, heads = order[::-1].copy(), back, tails
