@@ -6,7 +6,7 @@ requirements of what is installed; neither needs a download.
 The file of a graph by name is looked for in the folder that ``ATP_DATA`` names (in its subfolder
 ``graphs``, then in the folder itself) and in the cache; if it is in neither, it is downloaded from
 SNAP to the cache. Whatever the source, a graph is accepted only if its node and edge counts are
-those SNAP publishes; where a checksum of the edges is known, a download has to match that too.
+those SNAP publishes; if a checksum of the edges is known, a download has to match that too.
 """
 
 from __future__ import annotations

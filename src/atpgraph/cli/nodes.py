@@ -46,8 +46,8 @@ def answer_pairs(
 ) -> list[dict[str, Any]]:
     """Return a row for each pair of nodes, typed or listed in a file.
 
-    Each function in `ask` takes sources and targets and returns an array of answers. Answers are
-    None where the graph does not have a node.
+    Each function in `ask` takes sources and targets and returns an array of answers. An answer is
+    None if the graph lacks one of the nodes.
     """
     import numpy as np
 

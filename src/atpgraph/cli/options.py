@@ -75,7 +75,7 @@ def value(name: str, text: str, convert: Callable[[str], T], takes: str) -> T:
     try:
         return convert(text)
     except ValueError:
-        raise InputError(f"{name} has {text!r}; it takes {takes}.") from None
+        raise InputError(f"{name} got {text!r}; it takes {takes}.") from None
 
 
 def values(name: str, text: str, convert: Callable[[str], T], takes: str) -> list[T]:
@@ -244,7 +244,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _complete(parameter: inspect.Parameter) -> None:
-    """Complete an option by what follows from its name and type; see :func:`opt`."""
+    """Complete an option from its name and type; see :func:`opt`."""
     kind, info = parameter.annotation, parameter.default
     if not (alone := isinstance(info, OptionInfo)):
         kind, info = get_args(kind)

@@ -1,4 +1,4 @@
-"""The closure forest: all reachable pairs, stored by what is new at each node."""
+"""The closure forest: all reachable pairs, stored as differences between neighboring nodes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ClosureForest:
 
         The nodes that reach v are those below v in the forest, and the holders of v with all nodes
         below them. These are disjoint intervals of the preorder, because R only grows down the
-        forest and an extra is new where it is listed.
+        forest and the extras of a node are not in R of its parent.
         """
         n = self.n_nodes
         listed = (np.ones(self.n_extras, dtype=np.int8), self.extras, self.extras_indptr)

@@ -1,10 +1,10 @@
 """Exact and sampled paths of an acyclic graph, each found in one sweep over the edges.
 
-A panel finds exactly what reaches 512 nodes. A sketch is a uniform sample of the descendants of
-every node: every node gets a random rank, and the sketch of u has the s descendants of lowest rank,
-merged from the sketches of its successors (Cohen's bottom-s sketch). A node with at most s
-descendants has all of them in its sketch; otherwise the highest rank in the sketch tells how many
-there are.
+A panel finds exactly which nodes reach each of 512 nodes. A sketch is a uniform sample of the
+descendants of every node: every node gets a random rank, and the sketch of u has the s descendants
+of lowest rank, merged from the sketches of its successors (Cohen's bottom-s sketch). A node with at
+most s descendants has all of them in its sketch; otherwise the highest rank in the sketch tells how
+many there are.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Panel:
             pass
 
     def joined(self, u: IntArray, v: IntArray) -> BoolArray:
-        """Return whether each `u` reaches its `v`, a node of the panel, or is it."""
+        """Return whether each `u` reaches its `v`, a node of the panel, or equals it."""
         return has_bit(self.bits, self.view.position[u], self.slot[v])
 
     def sizes(self) -> Int64Array:
@@ -266,7 +266,7 @@ def sketch_ranks(
     room: Int32Array | None = None,
 ) -> tuple[Int32Array, Int32Array, BoolArray]:
     """Return the ranks in the sketch of every position (n where there is none), their number, and
-    whether these are all.
+    whether these are all descendants.
 
     `unasked` marks positions that need no sketch; positions that reach one of them need none
     either. Their rows count as full and have no meaning. `room` is overwritten if it has the right

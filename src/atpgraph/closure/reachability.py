@@ -164,8 +164,8 @@ class Reachability:
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
         """Return whether a path leads from u to v; every node reaches itself.
 
-        Lists or arrays of labels, of the same length or one of them a single label, give an array
-        of bool; two labels give a bool.
+        For two labels, the result is a bool. For lists or arrays, it is an array of bool; they must
+        have the same length, or one of the two is a single label.
         """
         many, others = self.graph.several(u), self.graph.several(v)
         if many is None and others is None:
@@ -394,7 +394,7 @@ class Reachability:
 def _shortest(
     graph: DiGraph, number: Int32Array, source: int, target: int
 ) -> tuple[list[int] | None, int]:
-    """Return the nodes along a shortest path, and how many edges the search looked at.
+    """Return the nodes along a shortest path, and the number of edges that the search examined.
 
     `number` must not rise along any edge.
     """

@@ -4,8 +4,8 @@ The agony of ranks r is Σ max(r(u) − r(v) + 1, 0) over the edges u → v. Its
 largest number of edges of a circulation with unit capacities (linear-programming duality); the
 ranks come back from complementary slackness.
 
-To find the circulation, put every edge on it; the nodes are then out of balance, and the cheapest
-set of edges to leave out repairs that: a minimum-cost flow with unit capacities and unit costs from
+To find the circulation, put every edge on it; the nodes are then out of balance, and leaving out
+the cheapest set of edges repairs that: a minimum-cost flow with unit capacities and unit costs from
 the nodes with more out-edges to those with more in-edges. A primal-dual method solves it exactly:
 raise the path cost to the next one that occurs and send as much as possible along the paths of that
 cost, by blocking flows on the few edges that are tight. Short paths carry nearly all of the flow.
@@ -155,8 +155,8 @@ def _send(graph: DiGraph, on: BoolArray, price: Int32Array, excess: Int32Array) 
 
     Each such edge has an entry at either end: `heads` is the node at the other end, as −1 − node
     while the entry is not usable, `mate` the entry there. The one at the source is usable while the
-    edge is on, the one at the target while it is not. So a scan touches a far node only where it
-    can go there.
+    edge is on, the one at the target while it is not. So a scan touches only far nodes that it can
+    move to.
     """
     tight = np.flatnonzero(price[graph.targets] == price[graph.sources] + 1)
     ends = np.stack([graph.sources[tight], graph.targets[tight]])

@@ -224,7 +224,7 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
 def edge_indices(graph: DiGraph, pairs: Any, what: object) -> IntArray:
     """Return the indices of edges given as pairs of labels, a graph, a table or a file.
 
-    All must be in `graph`; the error for a missing one says that `what` lists it.
+    All must be in `graph`; the error for a missing edge names `what` as the source.
     """
     if not isinstance(pairs, (list, tuple, set, np.ndarray)):
         pairs = list(as_graph(pairs).edges())

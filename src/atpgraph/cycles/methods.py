@@ -91,7 +91,7 @@ class Workspace:
         return chosen
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a separate generator for each purpose, independent of what ran before."""
+        """Return a generator for one purpose, which does not depend on other random draws."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
@@ -113,7 +113,7 @@ class Workspace:
 
     @cached_property
     def cost(self) -> Float64Array:
-        """Cost of removing each core edge: 1 in the mean, prohibitive for those that must stay."""
+        """Cost of removing each core edge: 1 on average, prohibitive for those that must stay."""
         cost = np.ones(self.core.n_edges)
         if self.weights is not None and len(cost):
             mine = self.weights[self.on_cycles.edges]
@@ -152,7 +152,7 @@ class Workspace:
     def restored(self, removed: BoolArray, scores: FloatArray) -> BoolArray:
         """Return `removed` without edges that close no cycle with the rest: a minimal set.
 
-        The most expensive edges are tried first, and among equals those with the least score.
+        The most expensive edges are tried first; among equals, those with the lowest score.
         """
         removed = removed.copy()
         edges = np.flatnonzero(removed)

@@ -143,7 +143,7 @@ class TextReader:
         return found
 
     def _beginning(self, comments: str) -> tuple[bytearray, int]:
-        """Return the text as far as the sample goes, or further, and where its records start."""
+        """Return the text of the sample, or more of it, and where its records start."""
         text = bytearray()
         more = True
         while more:
@@ -207,8 +207,8 @@ class TextReader:
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.
 
-        A line feed ends a record wherever there is no quote before it in the piece. Where there is
-        one, only the scan knows whether the last record is whole, so the next piece has to wait.
+        A line feed ends a record if there is no quote before it in the piece. Otherwise only the
+        scan can tell whether the last record is complete, so the next piece has to wait.
         """
         buffer, position = bytearray(), self.start
         waiting: deque[Future[_Piece]] = deque()
@@ -321,7 +321,7 @@ def _last_line(buffer: bytearray) -> int:
 
 
 def _number(text: bytes | bytearray | str) -> float:
-    """Return the number that a text stands for, NaN for none."""
+    """Return the number that a text represents, or NaN."""
     try:
         return float(text) if "_" not in str(text) else np.nan
     except ValueError:

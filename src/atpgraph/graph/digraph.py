@@ -458,7 +458,7 @@ class DiGraph:
 
 
 def row_bounds(ends: Int32Array, n: int) -> Int64Array:
-    """Return where the row of each node begins if each of these ends has an entry in its row."""
+    """Return where the row of each node begins, given one entry for each of these ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n))])
 
 

@@ -1,4 +1,4 @@
-"""Walks over a graph: topological order, longest paths, and what can be reached."""
+"""Walks over a graph: topological order, longest paths, and reachable nodes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def breadth_first(
     """Search from the first `count` nodes of the queue, at most `steps` edges deep.
 
     Nodes in the queue are marked with the stamp in `seen`, and nodes so marked are not entered.
-    Returns the length of the queue and the number of edges looked at.
+    Returns the length of the queue and the number of edges examined.
     """
     start = 0
     visits = 0
@@ -157,7 +157,7 @@ def meet(
 ) -> Any:
     """Find a shortest path by breadth-first searches from both ends, the shorter frontier first.
 
-    Returns whether there is one and how many edges were looked at; ``scratch[1]`` then has the next
+    Returns whether there is one and the number of edges examined; ``scratch[1]`` then has the next
     node of each node on the path. `removed` marks edges that are not there; it may be empty. The
     rank of a node never falls along an edge, so nodes outside the ranks of the two ends are
     skipped. `scratch` has four rows: the end that reached a node, as ±stamp, its neighbor on the

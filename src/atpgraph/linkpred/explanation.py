@@ -1,4 +1,4 @@
-"""Why a link is suggested: what each group of evidence adds to the score, in numbers and words."""
+"""Explain why a link is suggested: the contribution of each group of evidence to the score."""
 
 from __future__ import annotations
 

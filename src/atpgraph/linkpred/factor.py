@@ -104,7 +104,7 @@ def _is_decomposition(
 ) -> bool:
     """Return whether the vectors are orthonormal and S V = U Σ, for one random combination.
 
-    PROPACK reorthogonalizes only in part; where products with S are not exact it can return one
+    PROPACK reorthogonalizes only in part; if products with S are not exact, it can return one
     singular vector several times.
     """
     one = np.eye(len(s))

@@ -93,7 +93,7 @@ def learn(
     max_pairs: int = 4000,
     n_candidates: int = 500,
 ) -> tuple[Learned, Collection]:
-    """Return what was learned, and the evidence fitted last.
+    """Return the learned models, and the evidence fitted last.
 
     Each round hides `fraction` of the edges and learns from at most `max_pairs` sources.
     """
@@ -149,7 +149,7 @@ def hide(
 ) -> Hidden:
     """Hide a random share of the edges; with a clock, only new ones and at most half of them.
 
-    With `keep_connected`, no component falls apart, unless that would allow fewer than half as many
+    With `keep_connected`, no component is split, unless that would allow fewer than half as many
     edges.
     """
     real = np.flatnonzero(graph.sources != graph.targets)
@@ -188,7 +188,7 @@ class Sample(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
     def compared(self) -> dict[str, Compared]:
-        """Return links and what to compare them with, by question."""
+        """Return links and the pairs to compare them with, by question."""
         link, other, _, apart = (np.flatnonzero(self.kind == kind) for kind in range(4))
         if len(other) > 10 * _AGAINST:  # near misses too
             other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]

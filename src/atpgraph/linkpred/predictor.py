@@ -483,7 +483,9 @@ class LinkPredictor(Estimator):
         return html_table("LinkPredictor, fitted", about)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the predictor to one ``.npz`` file: no pickle, safe to load from a stranger."""
+        """Write the predictor to one ``.npz`` file: no pickle, safe to load from an untrusted
+        source.
+        """
         self._fitted()
         predictor_file.save(self, path)
 

@@ -1,4 +1,4 @@
-"""The rows of a benchmark: names, how to make each, and what turns our models into rows."""
+"""The rows of a benchmark by name, and the adapters that turn our models into rows."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
 def _published() -> dict[str, dict[str, float]]:
     """Return Hits@100 in percent by graph and method: table 8 of arXiv 2502.05724v2.
 
-    Empty cells of the file ran out of time or memory. The first three rows use no node features,
-    the others do where a graph has them.
+    Empty cells of the file ran out of time or memory. The first three rows use no node features;
+    the others do if a graph has them.
     """
     with Path(__file__).with_name("published.csv").open(encoding="utf-8") as file:
         rows = {row.pop("method"): row for row in csv.DictReader(file)}

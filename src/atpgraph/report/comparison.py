@@ -202,7 +202,7 @@ class _Page:
         items = "".join(f"<li><b>{escape(n)}</b>: {escape(t)}</li>" for n, t in told.items())
         short = ""
         if result.test_edges < result.requested:
-            short = f" Of {result.requested:,} requested, only {result.test_edges:,} can go."
+            short = f" Of {result.requested:,} requested, only {result.test_edges:,} can be."
         return (
             "<p>For every seed, edges are tried in random order and taken out if the rest stays as "
             f"connected as it was, ignoring directions; self-loops are never taken.{short} Methods "

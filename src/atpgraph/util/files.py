@@ -60,8 +60,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The temporary file keeps the suffix of `path` (some writers choose a format by it) and is
     removed when the block raises. A file that is replaced passes on its permissions. An
-    operating-system error while writing becomes an `InputError`. What is written to ``"-"`` goes to
-    standard output once it is complete.
+    operating-system error while writing becomes an `InputError`. Output to ``"-"`` goes to standard
+    output once it is complete.
 
     Examples
     --------

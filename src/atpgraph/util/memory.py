@@ -1,4 +1,4 @@
-"""Measure memory: the budget, what the machine has free, and the peak of a block of code.
+"""Measure memory: the budget, the free memory, and the peak of a block of code.
 
 psutil would not help much: it knows neither the limit of a container nor the peak of a block.
 """

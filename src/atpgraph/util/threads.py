@@ -128,7 +128,7 @@ def checkpoint() -> None:
 
 
 def interruptible(work: Callable[..., R], *arguments: Any) -> R:
-    """Return what `work` returns; Ctrl-C need not wait for its end.
+    """Run `work` and return its result; Ctrl-C need not wait for its end.
 
     Examples
     --------

@@ -219,8 +219,8 @@ class ModelFolder:
             raise InputError(f"{folder} names a text model that does not exist: train it again.")
         if model.digest != stated.get("digest"):
             raise InputError(
-                f"{folder} was trained with another text model than the {model.name!r} that is "
-                "here: train it again."
+                f"{folder} was trained with a different text model than the "
+                f"{model.name!r} here: train it again."
             )
         return model
 
@@ -266,8 +266,8 @@ class ModelFolder:
         """Return the same for the site that the model was trained on; any other raises an error."""
         if fingerprint(site) != self.manifest.get("site"):
             raise InputError(
-                f"{self.path} was trained on another site than {site.path}, or on another dump of "
-                "it: train it again."
+                f"{self.path} was trained on a different site than {site.path}, or a different "
+                "dump of it: train it again."
             )
         return self.expertise()
 

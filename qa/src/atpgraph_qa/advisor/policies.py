@@ -212,7 +212,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided about a person: the rule that excluded them or ``asked``, and a sentence."""
+    """The decision about a person: the rule that excluded them or ``asked``, and a sentence."""
 
     person: int
     rule: str
@@ -434,7 +434,7 @@ class Dispatcher:
     def _adjusted(
         self, query: Query, candidates: Int64Array, scores: Float64Array, now: int
     ) -> Float64Array:
-        """Return the scores plus what people declared, minus the load of the week."""
+        """Return the scores plus the bonus for declared tags, minus the load of the week."""
         rule, tags = self.policy, set(query.question.tags)
         adjusted = scores.astype(np.float64)
 

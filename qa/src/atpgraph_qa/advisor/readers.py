@@ -113,7 +113,7 @@ class Readers:
     def restart(self, advisor: Advisor, started: list[_Reader] | None = None) -> None:
         """Restart from an advisor; questions go to the old readers until the new ones are ready.
 
-        `started` are new readers that know what the advisor knows.
+        `started` are new readers with the data of the advisor.
         """
         with self._changing:
             self._advisor = advisor

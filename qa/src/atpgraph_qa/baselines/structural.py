@@ -125,7 +125,7 @@ class Structure:
         """Return the source vector of a cold question, by the paper's rule.
 
         The hardest of the asker's latest questions; for a new asker, the mean over the questions
-        at positions `near`; where there is neither, the mean over all resolved questions.
+        at positions `near`; if there are none, the mean over all resolved questions.
         """
         if self.atp is None:
             return np.zeros(1)

@@ -43,7 +43,7 @@ class TextSpace:
             self._encode, self._rows = learn(history, counts, random_state)
 
     def of_questions(self, history: History) -> Any:
-        """Return a row for every question known so far; no columns where there are no words."""
+        """Return a row for every question known so far; no columns if there are no words."""
         n = history.n_questions
         if self._encode is None:
             return np.zeros((n, 0))

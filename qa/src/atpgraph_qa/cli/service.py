@@ -21,7 +21,7 @@ File = Annotated[Path, arg("The backup.")]
 
 @dataclass(frozen=True)
 class Place:
-    """Where the settings and the data of the service are, as typed."""
+    """The typed options for the settings and the data of the service."""
 
     config: Annotated[Path | None, opt("TOML file with settings.", "--config", "-c")] = None
     database: Annotated[str | None, opt("postgresql://…", show_default="SQLite")] = None

@@ -86,7 +86,7 @@ def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
 
 
 def percentiles(values: Float64Array) -> Float64Array:
-    """Return mid-rank percentiles less a half, 0 where a value is unknown.
+    """Return mid-rank percentiles minus ½, 0 where a value is unknown.
 
     Examples
     --------

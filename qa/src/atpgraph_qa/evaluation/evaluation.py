@@ -125,8 +125,8 @@ class ProtocolResult:
     def by_earlier_answers(self) -> list[dict[str, Any]]:
         """Return MRR of every method by how many answers the accepted answerer had given before.
 
-        With everybody who answered before as a candidate, those in the first group, with none,
-        cannot be found.
+        If everybody who answered before is a candidate, the people in the first group, without
+        earlier answers, cannot be found.
         """
         groups = []
         for least, most in EARLIER:
@@ -264,8 +264,8 @@ def _run(
 def _outcome(method: Method, case: Case, scores: Float64Array) -> tuple[float, ...]:
     """Return how a method did on a question.
 
-    Rank of the right person and of the first who answered, the first choice, whether it was right,
-    and the router's confidence in it; NaN where there is none.
+    The result has the rank of the right person, that of the first who answered, the first choice,
+    whether it was right, and the router's confidence in it; NaN for missing values.
     """
     rank = rank_of(scores, case.place) if case.place >= 0 else np.inf
     answered = first_rank(scores, np.isin(case.candidates, case.answerers))

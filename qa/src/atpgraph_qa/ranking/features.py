@@ -323,7 +323,7 @@ def larger(one: np.float32, other: np.float32) -> np.float32:
 
 @kernel
 def closeness(vectors: Int8Array, row: int, vector: Int8Array) -> np.float32:
-    """Return the cosine of a row and the vector of the new question, 0 where it has none."""
+    """Return the cosine of a row and the vector of the new question, 0 if it has no vector."""
     if not len(vector):
         return _ZERO
     return np.float32(dot(vectors, row, vector)) * np.float32(1.0 / UNIT**2)

@@ -1,4 +1,4 @@
-"""How the router learns: from past questions, each with what was known when it was asked.
+"""Train the router on past questions, each with the data known when it was asked.
 
 The weights start from those of other sites. With few labels, validation is mostly noise, and a
 wrong choice costs more than keeping these weights: below :data:`FEW` labeled questions, the weights
@@ -80,9 +80,8 @@ def collect(
 ) -> Examples:
     """Collect training examples from a history.
 
-    With a history that ends at a moment, every question is seen with what was known when it was
-    asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
-    questions are.
+    If the history ends at a moment, every question is seen with the data known when it was asked.
+    If not (the paper's protocol), questions are hidden in turn, like the test questions.
     """
     plan, rng = plan or TrainingPlan(), generator(random_state)
     right = right_answers(history, pool, plan.voted)
@@ -192,7 +191,7 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
 
 def _answers_before(history: History, answers: Int64Array) -> Int64Array:
-    """Count for every answer (−1 for none) how many its owner had given before it."""
+    """Return how many answers the owner of each answer (−1 for none) had given before it."""
     by_owner = history.records.settled().by_owner
     place = np.full(len(history.records.answers) + 1, -1, dtype=np.int64)
     place[by_owner.positions] = np.arange(len(by_owner.positions))

@@ -77,7 +77,7 @@ def _votes(history: History) -> dict[str, Float64Array]:
 
 
 def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
-    """Variance of people's true means: the observed one minus what chance (`noise`) adds to it."""
+    """Return the variance of people's true means: the observed variance minus that of the noise."""
     some = count >= 2
     if not some.any():
         return _LEAST_SPREAD

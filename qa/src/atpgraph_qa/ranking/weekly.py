@@ -224,7 +224,7 @@ def put_activity(
 
 
 def _timeless_columns(query: Query, codes: Int64Array) -> tuple[Float32Array, Float32Array]:
-    """Return the same where time plays no part: distance, before or after."""
+    """Return the same for the paper's protocol: by distance in time, before or after."""
     history = query.history
     owner, given = history.answers.owner, history.answers.given_ms
     days = np.abs(query.asked_ms - given) / DAY_MS

@@ -74,7 +74,7 @@ class RankingLimiter:
         self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns, or raise an error at once."""
+        """Return the result of `work`, or raise an error at once."""
         if self.under_way >= self.most:
             raise ProblemError(503, "Too many questions at once.", wait=1)
         self.under_way += 1
@@ -106,7 +106,7 @@ class Advice(Suggestions):
 
 
 class _Recorder(Dispatcher):
-    """A dispatcher that keeps what it chose from, and why."""
+    """A dispatcher that records the candidates and its decisions."""
 
     seen: tuple[Query, Int64Array, Float64Array, tuple[Decision, ...]] | None = None
 
@@ -119,7 +119,7 @@ class _Recorder(Dispatcher):
 
 
 class Engine:
-    """The advisor, what people set and who was asked, kept up to date with a database."""
+    """The advisor, people's settings and the log of asks, kept up to date with a database."""
 
     def __init__(
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
@@ -204,7 +204,7 @@ class Engine:
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
-        """Count what becomes known at midnight: votes of the day before, a new week."""
+        """Update what is known at midnight: votes of the day before, a new week."""
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
             if self.advisor.history.now < midnight:
@@ -295,7 +295,7 @@ class Engine:
         self, question: Question, *, top: int | None = None, keep: bool = False,
         skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
     ) -> Advice:  # fmt: skip
-        """Return the people to ask now, with `keep` also what reports need; nothing is stored."""
+        """Return the people to ask now and, with `keep`, data for reports; nothing is stored."""
         advisor = advisor or self.advisor
         rules, now, recorder = self.settings.policy, self.clock(), self._rules(policy, skip)
         if now >= advisor.history.last_ms:
@@ -410,7 +410,7 @@ class Engine:
             self.advisor = self.advisor.recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Arrival) -> None:
-        """Store what pages and reports need to know of an event."""
+        """Store the data of an event that pages and reports need."""
         event, now = row.event, self.clock()
         match event:
             case Asked():

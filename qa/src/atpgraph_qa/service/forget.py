@@ -34,7 +34,7 @@ def forget_rows(
     """Remove a person from every table; return how many rows of each were removed or changed.
 
     Their answers stay without an owner. Their questions lose title and text but keep the tags,
-    which say what others answered. `asked` are the ids of their questions in the model.
+    which show the topics of others' answers. `asked` are the ids of their questions in the model.
     """
     mine = db.events.c.person == user
     theirs = select(db.events.c.question).where(mine, db.events.c.kind == "asked")
@@ -61,7 +61,7 @@ def forget_rows(
 def erase_texts(
     connection: Connection, asked: Collection[int], user: int = NOBODY
 ) -> dict[str, int]:
-    """Remove texts of questions, and what quotes them or names a user; return how much changed."""
+    """Remove texts of questions, and texts that quote them or name a user; return the counts."""
     about, quoted = set[int](), set(asked)
     for part in _chunks(asked):
         mine = db.suggestions.c.question.in_(part)
@@ -174,7 +174,7 @@ def asked_by(advisor: Advisor, user: int) -> list[int]:
 def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """Return an advisor that does not know a person.
 
-    Their posts stay without an owner, since posts of others refer to them. Titles, words and
+    Their posts stay without an owner, because posts of others refer to them. Titles, words and
     vectors of their questions are deleted, and ``@handle`` in other titles.
     """
     records, none = advisor.history.records, np.zeros(0, np.int64)

@@ -1,7 +1,7 @@
 """The outbox: messages to other sites, and how they are sent.
 
-A message is stored in the same transaction as what it is about. It is sent to a checked address,
-with a deadline, and again if that failed.
+A message is stored in the same transaction as the change that it reports. It is sent to a checked
+address, with a deadline, and again if that failed.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def checked_address(
     """Return address, host and port of a URL, or raise an error if it is private.
 
     The caller connects to the checked address, because the name may resolve to another one a moment
-    later: a webhook must not reach what only this machine can reach.
+    later: a webhook must not reach addresses that only this machine can reach.
     """
     parsed, addresses = httpx.URL(), list[str]()
     with contextlib.suppress(httpx.InvalidURL):
@@ -145,7 +145,7 @@ def checked_address(
     if not addresses:
         raise InputError("The host does not resolve.")
     if host not in allowed and not all(is_public(address) for address in addresses):
-        raise InputError("The host has a private address; allow it by deliver.allow_private.")
+        raise InputError("The host has a private address; allow it with deliver.allow_private.")
     return addresses[0], host, port
 
 
@@ -163,8 +163,8 @@ class Sender:
     def recover(self) -> None:
         """Decide about messages that were being sent at a crash, and may have arrived or not.
 
-        A receiver that knows a message by its id gets it again. Where it would appear twice, it is
-        left as ``uncertain`` for somebody to decide. The attempt does not count: crashes would make
+        A receiver that knows a message by its id gets it again. If it would appear twice, it is
+        left as ``uncertain`` for a person to decide. The attempt does not count: crashes would make
         the pauses long.
         """
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
@@ -226,7 +226,7 @@ class Sender:
         again = repeatable = False
         try:
             if message["adapter"] not in self.adapters:
-                raise InputError("The adapter is not switched on.")
+                raise InputError("The adapter is not enabled.")
             adapter = self.adapters[message["adapter"]]
             repeatable = adapter.repeatable
             request = adapter.deliver(message["id"], message["payload"], self.clock())

@@ -53,7 +53,7 @@ def logged_in(request: Request) -> Token:
 
 @dataclass
 class Visit:
-    """A request to a page: who is logged in, the form they sent, and what is wrong with it."""
+    """A request to a page: who is logged in, the form they sent, and the error in it."""
 
     request: Request
     service: Service
@@ -249,7 +249,7 @@ def _named_person(visit: Visit) -> int | None:
         return (same or found)[0].id
     if found:
         names = ", ".join(person.handle for person in found[:5])
-        raise InputError(f"Several people fit {given!r}: {names}. Type the full name.")
+        raise InputError(f"Several people match {given!r}: {names}. Type the full name.")
     number = routes.as_id(given)
     if number is None:
         raise InputError(f"There is nobody called {given!r}.")
@@ -353,7 +353,7 @@ def try_question(visit: Router) -> Response:
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
-    """Show mode, settings, tokens, messages, models, and who did what."""
+    """Show the mode, settings, tokens, messages, models, and the audit log."""
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {

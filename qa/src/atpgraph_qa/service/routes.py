@@ -330,7 +330,7 @@ def revoke_token(service: Serving, request: Request, number: RowId, who: Caller)
 
 @may_rule.get("/v1/audit", tags=["administration"])
 def get_audit(service: Serving, limit: Limit = 100) -> list[Row]:
-    """List who did what, newest first."""
+    """List the audit log, newest first."""
     t = tables.audit.c
     query = select(t.at_ms, t.who, t.what, t.person).order_by(t.id.desc()).limit(limit)
     with service.database.read() as connection:

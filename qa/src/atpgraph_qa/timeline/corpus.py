@@ -151,7 +151,7 @@ class Corpus:
 
     @cached_property
     def tail(self) -> Tail:
-        """Later questions, none if there are none."""
+        """The questions added after counting; empty if there are none."""
         if self.late is not None:
             return self.late
         length = np.asarray(self.counts.sum(axis=1), dtype=np.float32).reshape(-1)
@@ -215,7 +215,7 @@ class Corpus:
         return np.asarray(damped(table.data.astype(np.float32), norm[table.indices]))
 
     def _norm(self, present: BoolArray, mean_length: float, first: int = 0) -> Float32Array:
-        """Return what the length of questions adds to the denominator of BM25, from `first` on."""
+        """Return the term of each question's length in the denominator of BM25, from `first` on."""
         norm = np.float32(_K1 * _B / mean_length) * self.tail.length[first : len(present)]
         norm += np.float32(_K1 * (1.0 - _B))
         norm[~present[first:]] = np.inf  # what is hidden matches nothing
@@ -289,7 +289,8 @@ def add_matches(
 ) -> None:  # fmt: skip
     """Add BM25 of the wanted words, in their order, to the questions that have them.
 
-    `weights` has what each count adds, `norm` the same of later questions by :func:`damped`.
+    `weights` has the contribution of each count, and `norm` the term of :func:`damped` for later
+    questions.
     """
     for term in range(len(wanted)):
         if wanted[term] >= len(indptr) - 1:

@@ -43,7 +43,7 @@ class History:
         return cls(records, cls(records).last_ms)
 
     def later(self, moment_ms: int) -> History:
-        """Return what is known at a later moment, if nothing was posted until then.
+        """Return the history at a later moment, if nothing was posted until then.
 
         Acceptances and votes count from the end of their day, and statistics from Monday on.
         """

@@ -7,13 +7,13 @@ Time
     Events of one call are taken by date. An event dated before the last known post counts from the
     time of that post, because it was not known earlier. An acceptance or a vote counts from the end
     of its day, as those of a dump do, so that people are ranked by what the router learned from.
-What changes nothing
+Events that change nothing
     A question, an answer or an acceptance that is already known; an answer to an unknown question;
     an acceptance or a vote for an unknown answer; forgetting somebody unknown. Votes have no id:
     one that comes twice counts twice.
-What is rare
-    An acceptance that moves to another answer, and a person to be forgotten, change the past, so
-    the tables are rebuilt.
+Rare events
+    Moving an acceptance to another answer and forgetting a person change the past, so the tables
+    are rebuilt.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class _Batch:
 
 
 def _added(table: Any, rows: Sequence[tuple[int, ...]]) -> Any:
-    """Return a table with rows where their moments belong, which is mostly the end."""
+    """Return a table with rows inserted in order of their moments, usually at the end."""
     if not rows:
         return table
     columns = np.array(rows, dtype=np.int64).T

@@ -104,7 +104,7 @@ class Query:
 
     @cached_property
     def tagged(self) -> tuple[Int64Array, ...]:
-        """For each of them, the earlier questions that have it."""
+        """For each known tag, the earlier questions that have it."""
         return tuple(self.history.tagged(code) for code in self.tag_codes.tolist())
 
     @cached_property
@@ -159,7 +159,7 @@ class Query:
 
     @cached_property
     def nearest(self) -> Int64Array:
-        """The questions nearest by words, best first; none that shares no word."""
+        """The questions nearest by words, best first; those without a common word are left out."""
         return largest(self.match, _NEAREST, 0.0)
 
     @property

@@ -1,8 +1,8 @@
 """Every event of a site, in the order in which events became known.
 
 Votes, acceptances among them, carry a date without a time of day, so they count from the end of
-that day. Where the dump has no votes, an acceptance counts as known thirty days after its answer.
-Scores of answers are not used at all: those in a dump are as of the day of the dump.
+that day. If the dump has no votes, an acceptance counts as known thirty days after its answer.
+Scores of answers are not used, because those in a dump are as of the day of the dump.
 """
 
 from __future__ import annotations

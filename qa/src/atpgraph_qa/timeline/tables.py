@@ -31,7 +31,7 @@ class Buffer(np.ndarray[Any, Any]):
 
 
 def extended(column: A, more: Any) -> A:
-    """Return a column and what comes after it; only the longest part of a buffer grows in place.
+    """Return a column with values appended; only the longest part of a buffer grows in place.
 
     Examples
     --------

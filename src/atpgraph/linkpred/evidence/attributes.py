@@ -175,7 +175,7 @@ def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Float64Array:
     """Read times of nodes (label, time) or of edges (source, target, time).
 
     Fields are separated by tabs, commas or spaces. Lines about nodes or edges that are not in the
-    graph are ignored; what no line mentions gets NaN.
+    graph are ignored; nodes or edges without a line get NaN.
     """
     rows = _rows(path, "times", spaces=True)
     width = len(rows[-1])

@@ -76,10 +76,10 @@ class Local:
 
     Walks that begin alike share their first steps. No walk passes through a hub, a node with more
     than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
-    of the time. Where a step from one source would follow more than `budget` edges, the limit of a
-    hub is halved until it does not; by default the budget is smaller in large graphs, so that a fit
-    stays affordable. Terms of each column are whether there is any, log(value / floor) where there
-    is, and the root of the value, which distinguishes large from very large values.
+    of the time. If a step from one source would follow more than `budget` edges, the limit of a hub
+    is halved until it does not; by default the budget is smaller in large graphs, so that a fit
+    stays affordable. The terms of each column are whether the value is positive, log(value / floor)
+    if it is, and the root of the value, which distinguishes large from very large values.
 
     Examples
     --------
