@@ -264,12 +264,12 @@ def test_somebody_opts_out_by_the_link_in_their_message(make_front: Make) -> Non
         path = person["opt_out"].removeprefix("https://who.example")
         page = front.client.get(path)
         assert page.status_code == 200
-        assert "Do not ask me any more" in page.text
+        assert "Do not ask me again" in page.text
         assert not front.service.engine.directory[
             person["user"]
         ].opted_out  # a look changes nothing
         done = front.client.post(path, content="choice=stop")
-        assert "will not be asked any more" in done.text
+        assert "will not be asked again" in done.text
         assert front.service.engine.directory[person["user"]].opted_out
         front.client.post(path, content="choice=ask")
         assert not front.service.engine.directory[person["user"]].opted_out

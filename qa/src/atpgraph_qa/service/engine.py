@@ -160,7 +160,7 @@ class Engine:
                 self.asks = self._load_asks(connection)
 
     def _load_asks(self, connection: Connection) -> AskLog:
-        """Return the asks of the last weeks; those of shadow mode cap people only while in it."""
+        """Return the asks of the last weeks; those of shadow mode count only in shadow mode."""
         t = tables.asks.c
         query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
         rows = connection.execute(query if self.shadow else query.where(~t.shadow))
@@ -240,7 +240,7 @@ class Engine:
                 self.exchange(advisor)
 
     def exchange(self, advisor: Advisor, change: Change = ()) -> None:
-        """Replace the advisor by what a change made of it, or by a new one."""
+        """Replace the advisor with the result of a change, or with a new one."""
         if advisor.week_ms != self.advisor.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
@@ -528,8 +528,8 @@ def most_active(query: Query, count: int) -> list[int]:
 def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
     """Return the events with dates that never decrease.
 
-    A late event is dated when it came. This does not depend on how many events are applied at
-    once, so a restart, which applies thousands, gives the same history.
+    A late event gets the date of its arrival. This does not depend on how many events are applied
+    at once, so a restart, which applies thousands, gives the same history.
     """
     result: list[Event] = []
     for event in given:

@@ -143,7 +143,7 @@ def checked_address(
         parsed = httpx.URL(url)
     host, port = parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80)
     if parsed.scheme not in ("http", "https") or not host:
-        raise InputError("The address is not one of http or https.")
+        raise InputError("The address must begin with http:// or https://.")
     with contextlib.suppress(OSError, ValueError):
         addresses = resolver(host, port)
     if not addresses:

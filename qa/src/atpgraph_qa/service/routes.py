@@ -146,7 +146,7 @@ async def hook(
 ) -> schemas.HookOut:
     """From ``discourse``, ``github``, ``slack`` or ``generic``; signed, so without a token."""
     if source not in SOURCES:
-        raise ProblemError(404, f"Hooks are {', '.join(SOURCES)}.")
+        raise ProblemError(404, f"There is no such hook; known: {', '.join(SOURCES)}.")
     body = await request.body()
 
     def work() -> schemas.HookOut:

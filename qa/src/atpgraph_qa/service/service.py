@@ -100,7 +100,7 @@ class Service:
             except DatabaseGoneError:
                 gone, wait = True, 1.0
             except NotInChargeError:
-                LOG.error("not in charge any more", extra={"facts": facts})
+                LOG.error("no longer in charge", extra={"facts": facts})
                 self.ready = False
                 return
             except Exception as error:  # a bug must not end the service
