@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return labels with the types they have in the graph: 7 may be a number there and text here.
+    """Return typed labels with the types they have in the graph, where 7 may be a number.
 
     Labels that the graph does not have are returned unchanged.
     """
@@ -26,7 +26,7 @@ def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
 
 
 def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return labels as :func:`same_labels` does; one that the graph lacks is an InputError."""
+    """Return labels as :func:`same_labels` does; an unknown one raises an InputError."""
     labels = same_labels(graph, names)
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):
