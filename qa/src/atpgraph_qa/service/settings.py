@@ -72,7 +72,9 @@ Url = Annotated[str, _starts("https://", "http://")]
 DatabaseUrl = Annotated[str, _starts("postgresql://", "postgres://", "sqlite:///")]
 Hours = Annotated[str, checked(parse_hours)]
 Zone = Annotated[str, AfterValidator(lambda name: str(time_zone(name)))]
-Days = Annotated[tuple[Annotated[str, checked(parse_day)], ...], SPLIT]
+# As the policy compares them: Python also takes 20261225.
+DAY = AfterValidator(lambda day: day and str(parse_day(day)))
+Days = Annotated[tuple[Annotated[str, DAY], ...], SPLIT]
 Weekdays = Annotated[tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...], SPLIT]
 Adapters = Annotated[tuple[Literal["webhook", "discourse", "slack", "github"], ...], SPLIT]
 Positive = Annotated[float, Field(gt=0)]
