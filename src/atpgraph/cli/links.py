@@ -1,4 +1,4 @@
-"""``atp links``: learn a link predictor from a graph, ask it, and compare it with others."""
+"""``atp links``: learn a link predictor from a graph, query it, and compare it with others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``atp model``: ask, grow and export a saved embedding."""
+"""``atp model``: query, grow and export a saved embedding."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return typed labels with the types they have in the graph, where 7 may be a number.
+    """Convert typed labels to their types in the graph, where 7 may be a number.
 
     Labels that the graph does not have are returned unchanged.
     """

@@ -43,9 +43,9 @@ def opt(
 ) -> Any:
     """Return a Typer option with this help; the shell completes its `choices`.
 
-    An option that several commands share has it in its type, any other as its default. In the
-    second case and without a `default`, the option is None if its type allows that, False if it is
-    a flag, and required otherwise.
+    Options that several commands share have it in their type, other options as their default. In
+    the second case and without a `default`, the option is None if its type allows that, False if it
+    is a flag, and required otherwise.
     """
     if choices:
         settings.setdefault("metavar", "NAME")
@@ -66,7 +66,7 @@ def output(help: str) -> Any:
 
 
 def names(text: str) -> list[str]:
-    """Return the names in a text that separates them by commas."""
+    """Return the names in a comma-separated text."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

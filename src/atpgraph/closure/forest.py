@@ -101,8 +101,7 @@ class ClosureForest:
 
     @cached_property
     def holders(self) -> tuple[Int64Array, Int32Array]:
-        """Positions in `order` of the nodes that have each node as an extra, its holders;
-        ascending.
+        """For each node, its holders: the nodes that have it as an extra, as positions in `order`.
 
         The nodes that reach v are those below v in the forest, and the holders of v with all nodes
         below them. These are disjoint intervals of the preorder, because R only grows down the
@@ -206,9 +205,10 @@ def _preorder(
 ) -> None:
     """Number the nodes of the forest depth first, the heaviest child last.
 
-    ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
-    the number of edges on the way from the root that do not lead to the last child. Each such
-    edge at least halves the subtree, so slots stay below log2(n) + 1 however deep the forest is.
+    ``start[u]`` is the position of u, and its subtree takes ``size[u]`` positions from there.
+    ``slot[u]`` is the number of edges on the way from the root that do not lead to the last child.
+    Each such edge at least halves the subtree, so slots stay below log2(n) + 1 however deep the
+    forest is.
     """
     n = len(parent)
     heavy = np.full(n, -1, dtype=np.int32)

@@ -81,7 +81,7 @@ class Positions:
 
 
 class Panel:
-    """Which nodes of an acyclic graph reach each node of a panel.
+    """The nodes of an acyclic graph that reach each node of a panel.
 
     For the nodes that the panel reaches, pass the reversed graph. Each sweep is a task of the
     workers and takes 512 columns, which must be distinct. `room` has the bits of an earlier panel
@@ -138,7 +138,7 @@ class Panel:
 
 
 def bit(at: IntArray) -> UInt64Array:
-    """Return words in which bit at % 64 is set."""
+    """Return words with the bit at % 64 set."""
     return np.asarray(np.uint64(1) << (at & 63).astype(np.uint64))
 
 
@@ -333,7 +333,7 @@ def _merge(
     counts: Int32Array,
     complete: BoolArray,
 ) -> None:
-    """Take the lowest ranks among the successors of each position and in their rows, ascending.
+    """Merge, for each position, the lowest ranks of its successors and of their rows, ascending.
 
     Rows are padded with a rank that no node has, so that the loops need not check for their ends.
     The lowest rank is chosen without a branch, which could not be predicted.

@@ -313,7 +313,7 @@ class Reachability:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Reachability:
-        """Read what :meth:`save` wrote."""
+        """Read a file that :meth:`save` wrote."""
 
         def restore(_: dict[str, Any], content: dict[str, AnyArray]) -> Reachability:
             reach = cls(graph_from(content))

@@ -2,13 +2,13 @@
 
 The agony of ranks r is Σ max(r(u) − r(v) + 1, 0) over the edges u → v. Its minimum equals the
 largest number of edges of a circulation with unit capacities (linear-programming duality); the
-ranks come back from complementary slackness.
+ranks follow from complementary slackness.
 
 To find the circulation, put every edge on it; the nodes are then out of balance, and leaving out
 the cheapest set of edges repairs that: a minimum-cost flow with unit capacities and unit costs from
 the nodes with more out-edges to those with more in-edges. A primal-dual method solves it exactly:
-raise the path cost to the next one that occurs and send as much as possible along the paths of that
-cost, by blocking flows on the few edges that are tight. Short paths carry nearly all of the flow.
+raise the path cost to the next value that occurs and send as much as possible along paths of that
+cost, by blocking flows on the few tight edges. Short paths carry nearly all of the flow.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class CycleBreak:
 
     @cached_property
     def dag(self) -> DiGraph:
-        """The same nodes without the removed edges, or with these reversed; acyclic."""
+        """The acyclic graph: the same nodes without the removed edges, or with these reversed."""
         dag = self.graph.without_edges(self.removed)
         if not self.reverse:
             return dag
@@ -251,8 +251,8 @@ def break_cycles(
 ) -> CycleBreak:
     """Remove edges until the graph has no cycles.
 
-    Every method but the published ones (``sa-*``, ``ts-*`` and the voting methods) ends with a pass
-    that restores edges which close no cycle.
+    Except for the published methods (``sa-*``, ``ts-*`` and the voting methods), a final pass
+    restores removed edges that close no cycle.
 
     Parameters
     ----------

@@ -69,11 +69,11 @@ class _Deadline:
     compiling: Watch
 
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         return self.at + self.compiling.seconds - time.perf_counter()
 
     def sooner(self, share: float) -> _Deadline:
-        """Return the deadline after a share of the time that is left."""
+        """Return the deadline after a share of the remaining time."""
         return replace(self, at=self.at - (1.0 - share) * self.left())
 
 

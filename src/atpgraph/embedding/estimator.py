@@ -73,7 +73,7 @@ class ATP(Estimator):
     - ``purpose="paper"`` is the method of the paper: M ≈ S·Tᵀ with S, T ≥ 0 over the reachable
       pairs, whose entries in M are f(difference of levels). All paths are stored exactly, so the
       graph has to be small enough (:func:`~atpgraph.factorization.factorize`). With
-      ``zero_weight="auto"`` the vectors suit link prediction.
+      ``zero_weight="auto"``, the vectors are suitable for link prediction.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ class ATP(Estimator):
         return self.reachability_.reaches(u, v)
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
-        """Return ⟨s_u, t_v⟩ for every pair of labels: the larger, the likelier a path u → v."""
+        """Return ⟨s_u, t_v⟩ for every pair of labels; the larger it is, the likelier is a path."""
         codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, *codes)
 

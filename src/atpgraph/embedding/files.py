@@ -191,7 +191,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def no_formula(label: Any) -> Any:
-    """Return a label that no spreadsheet runs, with a ' in front if needed; numbers are safe.
+    """Return a label that no spreadsheet runs as a formula: with a ' in front, if necessary.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PathSample:
-    """Pairs of an acyclic graph for which it is known whether a path joins them.
+    """Pairs of nodes of an acyclic graph, with and without a path.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _by_distance(
 
 
 def _steps(view: Positions, words: UInt64Array, count: int | None) -> UInt64Array:
-    """Give every position the bits of those at most `count` edges away, None for any number."""
+    """Give every position the bits of all positions at most `count` edges away (None: any)."""
     order = np.arange(view.n)
     for _ in range(count or 1):
         checkpoint()

@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Numbers that describe the steps of a round."""
+    """Parameters of the steps of a round."""
 
     passes: int  # repetitions over the rows
     draws: int  # descendants that a row draws in each pass
@@ -54,7 +54,9 @@ class Steps(NamedTuple):
 
 
 class Rivals(NamedTuple):
-    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows meet them."""
+    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows are paired with
+    them.
+    """
 
     columns: UInt64Array  # places in the panel
     vectors: Float32Array  # a copy of their vectors, small enough for the cache

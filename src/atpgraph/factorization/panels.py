@@ -33,9 +33,9 @@ Task = tuple[int, int, int]  # positions from … to, and a seed
 
 
 class Start(NamedTuple):
-    """An earlier fit, whose nodes come first, and the nodes that learn from their paths now.
+    """An earlier fit, whose nodes come first, and those of its nodes that learn again.
 
-    All nodes beyond those of the earlier fit learn, at first on their own.
+    All further nodes learn, too, at first on their own.
     """
 
     source: FloatArray
@@ -112,9 +112,9 @@ def fit_panels(
     between two panels of landmarks are added (Nyström's method).
 
     `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ counts for every pair. From three
-    components on, the last two hold a bias of the source, facing a 1 in the target vector, and a
-    bias of the target, facing a 1 in the source vector. `objective` of the result is the mean loss
-    per path drawn, before it was learned, in each round.
+    components on, the last two hold a bias of the source, multiplied by a 1 in the target vector,
+    and a bias of the target, multiplied by a 1 in the source vector. `objective` of the result has,
+    for each round, the mean loss per drawn path before learning from it.
 
     Parameters
     ----------
@@ -412,7 +412,7 @@ def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Arra
     """Take steps for a range of positions.
 
     Returns their vectors, the sums of their squared gradients, and the sum of losses and number of
-    paths. Nothing that is given is changed, so a task can be repeated elsewhere.
+    paths. The arguments do not change, so a task can be repeated elsewhere.
     """
     rows = given.drawn.nodes[task[0] : task[1]]
     near, seen, totals = given.near[rows], given.seen[rows], np.zeros(2)

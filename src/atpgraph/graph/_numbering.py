@@ -1,7 +1,7 @@
 """Number ids as they are read, and collect the edges between them within a budget of memory.
 
 One hash table serves all ids: those of at most eight bytes, nearly all of them in practice, are
-their own key, so that one look into memory finds a number; longer ones are compared byte by byte.
+their own key, so that one memory access finds a number; longer ones are compared byte by byte.
 Whether text stands for integers is decided at the end: an integer counts only if it is written the
 usual way, so equal numbers are equal bytes.
 """
@@ -83,7 +83,7 @@ class Numbering:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the table takes, and at the end the labels."""
+        """Memory of the table, and of the labels at the end."""
         held = int(self._ends[self._known])
         few = self.integers(_PROBED)[1]  # whether the first ones are integers
         labels = 8 * self._known if few.all() else _STRING_BYTES * self._known + held

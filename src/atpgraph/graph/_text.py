@@ -1,4 +1,4 @@
-"""Read edges from text: pieces that end with a line, scanned by threads ahead of their turn."""
+"""Read edges from text, in pieces of whole lines that threads scan in advance."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 class _Piece(NamedTuple):
     """The edges in a piece of the text, up to the first problem.
 
-    `problem` and `where` are empty and 0 without one; `position` is where the first record begins
-    that was left for the next piece.
+    `problem` and `where` are empty and 0 without one; `position` is the beginning of the first
+    record left for the next piece.
     """
 
     data: bytearray
@@ -128,7 +128,7 @@ class TextReader:
         return header, columns._replace(weight=-1 if options.weight is False else weight)
 
     def _is_header(self, rows: list[list[str]], columns: Columns, weight: int) -> bool:
-        """Return whether only the first row has words for ids, or a word for a weight."""
+        """Return whether only the first row has words as ids, or a word as its weight."""
         names, *later = rows
         if not later or not are_words([*names, "", ""][at] for at in columns[:2]):
             return False

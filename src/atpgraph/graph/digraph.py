@@ -521,7 +521,7 @@ def weight_array(values: npt.ArrayLike) -> Float64Array:
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:
-    """Node indices, as they are if they are integers already."""
+    """Return node indices as integers, unchanged if they already are."""
     array = np.asarray(values)
     if array.dtype.kind != "i":
         array = np.asarray(values, dtype=np.int64)

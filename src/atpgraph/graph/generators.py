@@ -126,8 +126,8 @@ def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
     """Return a shallow DAG shaped like a citation network: newer papers cite older ones.
 
     Papers belong to fields of bounded size and arrive one after another. A paper cites earlier
-    papers of its field, the first ones most (so in-degrees are skewed and paths are short), and now
-    and then one of a few classics that cite nothing. So the number of papers that a paper reaches
+    papers of its field, the first ones most (so in-degrees are skewed and paths are short), and
+    sometimes one of a few classics that cite nothing. So the number of papers that a paper reaches
     is bounded by the size of its field, not by the size of the graph.
 
     Parameters
@@ -243,7 +243,8 @@ def _frequent_pairs(
 ) -> Int64Array:
     """Draw pairs at random and keep k that are joined, or fewer after the last pass.
 
-    One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
+    One pass over the edges answers 512 pairs at a time, with one bit for each (a cache line per
+    node).
     """
     n, back = dag.n_nodes, dag.reverse()
     keys = np.empty(0, dtype=np.int64)

@@ -56,7 +56,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
     """Return the nodes of `start` and all nodes that they reach, ascending.
 
-    Only nodes where `within` is true are entered, those of `start` included.
+    The search enters only nodes where `within` is true; this also applies to `start`.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) 
 def _peel(indptr: Any, targets: Any, waiting: Any, order: Any, level: Any) -> int:
     """Fill `order` and `level`; the number of nodes peeled is n iff there is no cycle.
 
-    Nodes are peeled level by level. A branch on whether a node is free would wait for memory, so
+    Nodes are peeled level by level. A branch on whether a node is free would wait for memory. So
     the node is always written to the end of the order, which has room for one more, and the end
-    moves on only if it is free.
+    moves only if the node is free.
     """
     for v in targets:
         waiting[v] += 1
@@ -143,7 +143,8 @@ def sweep(
 ) -> None:
     """Give every node, in this order, the bits of its neighbors, in the words first … stop.
 
-    `before` has the bits of the neighbors; if it is `bits` itself, they travel on along the order.
+    `before` has the bits of the neighbors; if it is `bits` itself, the bits propagate along the
+    order.
     """
     for u in order:
         for e in range(indptr[u], indptr[u + 1]):

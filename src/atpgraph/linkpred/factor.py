@@ -93,7 +93,7 @@ def leading_factors(
 
 
 def _orthonormal(x: Float32Array) -> Float32Array:
-    """Return an orthonormal basis of the columns, by their Gram matrix; no direction is lost."""
+    """Return an orthonormal basis of the columns, from their Gram matrix, of the same rank."""
     square, turn = np.linalg.eigh((x.T @ x).astype(np.float64))
     scale = np.sqrt(np.maximum(square, 1e-10 * max(square[-1], 1e-30)))
     return np.asarray(x @ (turn / scale).astype(np.float32))

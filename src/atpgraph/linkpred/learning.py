@@ -147,7 +147,7 @@ def hide(
     clock: Clock | None = None,
     keep_connected: bool = False,
 ) -> Hidden:
-    """Hide a random share of the edges; with a clock, only new ones and at most half of them.
+    """Hide a random share of the edges; with a clock, at most half of them and only new ones.
 
     With `keep_connected`, no component is split, unless that would allow fewer than half as many
     edges.
@@ -519,8 +519,8 @@ def _popularity(
 ) -> tuple[float, Float64Array]:
     """Return the horizon of popularity that ranks the targets of cold sources best, and hit rates.
 
-    A source counts as cold: only the time at which it chooses is known. Without times, the hit rate
-    by rank is that of nodes without edges in the rest, if there are enough of them.
+    Each source is treated as cold: only the time at which it chooses is known. Without times, the
+    hit rate by rank is that of nodes without edges in the rest, if there are enough of them.
     """
     graph, rest = hidden.graph, hidden.rest
     bare = rest.out_degree + rest.in_degree == 0

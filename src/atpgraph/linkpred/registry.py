@@ -124,7 +124,7 @@ ROWS = Registry("method", {row.key: row for row in _ROWS})
 
 
 def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
-    """Return the rows named, in the order of the table, then rows that are given as they are.
+    """Return the named rows, in the order of the table, then the rows given as objects.
 
     Names are separated by commas, or listed; a group (``ours``, ``rival``, ``trivial``, ``all``) is
     short for its rows.
@@ -145,8 +145,8 @@ def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
 def _published() -> dict[str, dict[str, float]]:
     """Return Hits@100 in percent by graph and method: table 8 of arXiv 2502.05724v2.
 
-    Empty cells of the file ran out of time or memory. The first three rows use no node features;
-    the others do if a graph has them.
+    An empty cell means that the method ran out of time or memory. The first three rows use no node
+    features; the others do if a graph has them.
     """
     with Path(__file__).with_name("published.csv").open(encoding="utf-8") as file:
         rows = {row.pop("method"): row for row in csv.DictReader(file)}

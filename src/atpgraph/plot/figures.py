@@ -1,4 +1,4 @@
-"""Draw a graph or a model by the name of a kind of picture, and write pictures to files."""
+"""Draw levels, maps and objectives of graphs and models, and write pictures to files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Self-contained HTML reports: one file, no scripts, nothing loaded from elsewhere."""
+"""Self-contained HTML reports: one file, no scripts, and no external resources."""
 
 from __future__ import annotations
 

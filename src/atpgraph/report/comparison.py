@@ -131,7 +131,7 @@ class _Page:
         return report.grid(figures) + report.quiet("First seed.")
 
     def _charts(self, kind: str, x_label: str, lines: Callable[[str], list[report.Line]]) -> str:
-        """Return a chart of the headline metric against something for each protocol."""
+        """Return charts of the headline metric against another quantity, one per protocol."""
         figures = []
         for protocol in self.result.protocols:
             name = _metric(self.result.headline(protocol))

@@ -54,18 +54,18 @@ class Room(NamedTuple):
 
     @property
     def near(self) -> Int32Array:
-        """The nodes that some evidence reaches."""
+        """The nodes with any evidence."""
         return self.nodes[: self.size[0]]
 
     def clear(self) -> None:
-        """Make room for the next source."""
+        """Reset the workspace for the next source."""
         self.table[self.near] = 0.0
         self.seen[self.near] = False
         self.size[0] = 0
 
 
 class Steps(NamedTuple):
-    """Walks as a tree of steps in depth-first order: patterns that begin alike share a beginning.
+    """A tree of the steps of all walks, in depth-first order; patterns share common beginnings.
 
     Column c of step t continues column ``parent[t, c]`` of the step it follows, counts
     degree ** −damping[t, c] where it leaves a node, and is written to column ``output[t, c]`` of

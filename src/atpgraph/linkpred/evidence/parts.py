@@ -53,7 +53,7 @@ class Settings:
 
 
 class Evidence(ABC):
-    """Numbers for each ordered pair of nodes, and the terms that linear models make of them."""
+    """Numbers for each ordered pair of nodes, and the terms of linear models derived from them."""
 
     kind: str
     names: tuple[str, ...]
@@ -193,7 +193,7 @@ class Levels(Evidence):
 
 
 class VectorEvidence(Evidence):
-    """⟨source vector of u, target vector of v⟩, and the other way round."""
+    """The products ⟨source vector of u, target vector of v⟩ and the same from v to u."""
 
     source_: Float32Array
     target_: Float32Array
@@ -203,7 +203,7 @@ class VectorEvidence(Evidence):
         cls.fields = {"source_": pair, "target_": pair}
 
     def use(self, source: AnyArray, target: AnyArray) -> Self:
-        """Take vectors that were computed before."""
+        """Use vectors that were computed before."""
         self.source_ = np.ascontiguousarray(source, dtype=np.float32)
         self.target_ = np.ascontiguousarray(target, dtype=np.float32)
         return self
@@ -250,7 +250,7 @@ class AtpScore(VectorEvidence):
         return np.log1p(np.maximum(found, 0.0))
 
     def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
-        """Return vectors as large, in each component, as those of the nodes next to it.
+        """Return vectors of a new node, whose components are the largest of those of its neighbors.
 
         The node reaches all nodes that its targets reach, and all nodes that reach its sources
         reach it.

@@ -57,7 +57,7 @@ class Method(typing.Protocol):
     """A link predictor: ``fit`` gets the training graph and nothing else.
 
     A method that learned different weights for each protocol has a function ``under(protocol)``,
-    which returns the object to score with. One with the attribute ``uses_times`` is also given
+    which returns the object to score with. A method with the attribute ``uses_times`` is also given
     times.
     """
 
@@ -101,7 +101,7 @@ class EmbeddingMethod:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics, the one to read first, and ROC curves, by protocol.
+    """Metrics, the main metric, and ROC curves, by protocol.
 
     ``ranking`` is against all nodes, ``ranking-100`` against a sample.
     """
