@@ -33,7 +33,7 @@ class Posts:
 
 @dataclass(frozen=True)
 class EdgeTypes:
-    """Which edges a competition graph has."""
+    """The types of edges that a competition graph has."""
 
     asker_question: bool = True  # also for questions without an accepted answer
     question_best: bool = True  # question → owner of the accepted answer
@@ -52,7 +52,7 @@ class Competition:
 
     @classmethod
     def from_graph(cls, graph: DiGraph) -> Self:
-        """Return the competition graph in a graph read from a file, by the labels of its nodes."""
+        """Return the competition graph of a graph from a file, from the labels of its nodes."""
         kinds, _, numbers = np.array(
             [str(label).partition(":") for label in graph.labels.tolist()] or np.zeros((0, 3)),
             dtype=object,

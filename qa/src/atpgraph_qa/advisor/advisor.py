@@ -49,7 +49,7 @@ class Advisor:
     """Suggest who should answer a question.
 
     An advisor never changes: :meth:`welcome` and :meth:`update` return a new one, and a service
-    keeps answering with the old one until then.
+    answers with the old one until then.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Advisor:
 
     @cached_property
     def expertise(self) -> Expertise:
-        """Difficulty of questions and expertise of people; computed when first asked for."""
+        """Difficulty of questions and expertise of people; computed on first use."""
         if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise

@@ -246,7 +246,7 @@ class ModelFolder:
     def stored_expertise(self) -> bytes:
         """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
 
-        A model from which somebody was erased has none: computing it takes minutes.
+        A model from which somebody was erased has none, because computing it takes minutes.
         """
         try:
             return (self.path / EXPERTISE).read_bytes()
@@ -336,7 +336,7 @@ def _arrays(records: Records) -> dict[str, AnyArray]:
 
 
 def _json_lines(lines: list[str]) -> str:
-    """Return a list as JSON, in parts: other threads wait while one is written."""
+    """Return a list as JSON, in parts, because other threads wait while a part is written."""
     parts = (json.dumps(lines[at : at + _PART])[1:-1] for at in range(0, len(lines), _PART))
     return f"[{', '.join(parts)}]"
 

@@ -338,7 +338,7 @@ class Dispatcher:
         return result
 
     def _eligibility(self, query: Query) -> list[tuple[str, BoolArray]]:
-        """Return the verdicts of the cheap rules about all users, with a phrase for each."""
+        """Return which users pass each of the cheap rules, with a phrase for each rule."""
         rule, history = self.policy, query.history
         checks = []
 
@@ -462,7 +462,7 @@ class Dispatcher:
     def _with_newcomers(
         self, chosen: Int64Array, fresh: BoolArray, candidates: Int64Array, scores: Float64Array
     ) -> Int64Array:
-        """Return the best, but with as many newcomers at the end as are owed so far."""
+        """Return the best, with as many newcomers at the end as their share requires so far."""
         self.log.places += len(chosen)
         owed = int(self.log.places * self.policy.newcomer_share) - self.log.newcomers
         missing = min(owed - int(fresh[chosen].sum()), len(chosen))
@@ -479,6 +479,6 @@ class Dispatcher:
 def best(
     candidates: Int64Array, scores: Float64Array, places: Int64Array, count: int
 ) -> Int64Array:
-    """Return the first `count` of some places by score, then id."""
+    """Return the first `count` of some positions by score, then id."""
     by_id = places[np.argsort(candidates[places], kind="stable")]
     return by_id[largest(scores[by_id], count)]

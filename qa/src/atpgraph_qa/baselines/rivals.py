@@ -147,7 +147,7 @@ class Oracle(UserScore):
         return np.append(planted, -1.0)[find_ids(self._user, users)]
 
     def _chance(self, topic: int, difficulty: float) -> Float64Array:
-        """Return for every planted user a number that grows with the chance to be accepted."""
+        """Return, for every simulated user, a number that grows with the chance of acceptance."""
         skill = self._expertise[:, topic]
         if self.pool == "own":
             return skill

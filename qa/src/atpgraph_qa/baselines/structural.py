@@ -124,8 +124,9 @@ class Structure:
     def source(self, query: Query, near: Int64Array) -> Float64Array:
         """Return the source vector of a cold question, by the paper's rule.
 
-        The hardest of the asker's latest questions; for a new asker, the mean over the questions
-        at positions `near`; if there are none, the mean over all resolved questions.
+        It is the vector of the hardest of the asker's latest questions; for a new asker, the mean
+        over the questions at positions `near`; if there are none, the mean over all resolved
+        questions.
         """
         if self.atp is None:
             return np.zeros(1)

@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Server(Place):
-    """The same, and the address at which the service listens."""
+    """The same options, and the address at which the service listens."""
 
     host: Annotated[str | None, opt("Address to listen on.")] = None
     port: Annotated[int | None, opt("Port; 0 takes a free one.")] = None

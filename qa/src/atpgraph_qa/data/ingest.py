@@ -2,7 +2,7 @@
 
 A dump is a folder of XML files or the site's 7z archive. Nothing is extracted to disk: the members
 of an archive are decompressed in memory, piece by piece, and matched by their file name alone, so
-no name in an archive can point outside of anything.
+no name in an archive can point outside the store.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class Site:
 
     @cached_property
     def links(self) -> Links:
-        """Links both of whose ends are questions of the site, by date."""
+        """Links between two questions of the site, by date."""
         _, created_ms, post, related, kind = self._by_date("links", "post_id", "related_id", "type")
         source, target = (find_ids(self.questions.id, ids) for ids in (post, related))
         return Links(source, target, kind, created_ms).take((source >= 0) & (target >= 0))

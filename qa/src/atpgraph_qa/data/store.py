@@ -41,7 +41,7 @@ VECTORS = "vectors-"
 
 
 def load_arrow() -> tuple[Any, Any]:
-    """Import `pyarrow` and `pyarrow.compute`, where they are used: it takes a tenth of a second."""
+    """Import `pyarrow` and `pyarrow.compute` on use, since this takes a tenth of a second."""
     import pyarrow
     import pyarrow.compute
 

@@ -140,7 +140,7 @@ def _weights(
 def cross_fitted(
     signals: Signals, truth: BountyTruth, first: BoolArray, random_state: int = 0
 ) -> Scores:
-    """Score each half of the questions compared with the weights of the other half.
+    """Score each half of the compared questions with the weights of the other half.
 
     `first` is true for the questions of the first half. Scores are percentiles within their half,
     which makes the two halves comparable.

@@ -101,7 +101,7 @@ class ProtocolResult:
         return paired_bootstrap(first, second)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shape that ``atp qa evaluate --json`` prints."""
+        """Return the results in the form that ``atp qa evaluate --json`` prints."""
         methods: dict[str, Any] = {}
         for name, ranks in self.ranks.items():
             spread = {metric: bootstrap(v).to_json() for metric, v in ranks.metrics().items()}
@@ -311,6 +311,6 @@ def first_rank(scores: Float64Array, wanted: BoolArray) -> float:
 
 
 def frequencies(people: npt.ArrayLike) -> Int64Array:
-    """Return how often each of the people occurs, the most frequent one first."""
+    """Return how often each person occurs, in descending order."""
     counts = np.unique(np.asarray(people), return_counts=True)[1]
     return np.sort(counts)[::-1].astype(np.int64)

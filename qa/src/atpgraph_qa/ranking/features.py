@@ -7,8 +7,8 @@ serving the weighted sums.
 
 Counts and rates are those of the last Monday (:mod:`~atpgraph_qa.ranking.weekly`), which spares
 most of the work when many questions are ranked; activity, similarity, tags and the asker's own
-history are of the moment. Posts from before Monday are in an index and later posts follow in order
-of time, so a sum does not depend on when and how posts came in.
+history are as of the question. Posts from before Monday are in an index and later posts follow in
+order of time, so a sum does not depend on when and how posts came in.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Features:
 def by_row(
     codes: Int64Array, row: Int64Array, place: Int32Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Order people by the rows of weekly statistics, as they lie in memory.
+    """Order people by the rows of weekly statistics, their order in memory.
 
     Returns positions in `codes`, codes and rows, −1 left out; writes the place of every code.
     """

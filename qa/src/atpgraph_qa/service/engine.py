@@ -1,7 +1,7 @@
 """The engine: applies events in order, keeps the advisor up to date, and routes questions.
 
 All effects of an event are stored in one transaction, together with its number; the advisor in
-memory is exchanged afterwards. So a crash at any moment leaves either all effects or none, and the
+memory is replaced afterwards. So a crash at any moment leaves either all effects or none, and the
 event is applied after the restart.
 """
 
@@ -62,10 +62,10 @@ def now_ms() -> int:
 
 
 class RankingLimiter:
-    """Ranks for callers, one question per core, and rejects them while `most` are under way.
+    """Ranks for callers, one question per core, and rejects callers while `most` run or wait.
 
     It has threads of its own, so that events are stored and pages are served however many questions
-    wait. Questions that came as events are ranked by another thread, which waits until it is idle.
+    wait. Questions from events are ranked by another thread, which waits until this one is idle.
     """
 
     def __init__(self, most: int) -> None:
@@ -195,7 +195,7 @@ class Engine:
             self.readers = Readers(self.advisor, self.settings.server.readers)
 
     def _continued(self, advisor: Advisor, seq: int, until: int) -> tuple[Advisor, list[Change]]:
-        """Add the events after one number, up to another; return the changes, too."""
+        """Add the events after one number, up to another; also return the changes."""
         changes: list[Change] = []
         while True:
             with self.database.read() as connection:
@@ -499,7 +499,7 @@ def _date(moment_ms: int) -> str:
 
 
 def _nobody(decisions: Sequence[Decision]) -> str:
-    """Return a sentence that says why none of the best may be asked."""
+    """Return a sentence that explains why none of the best people may be asked."""
     words = {
         "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
         "weekday": "are not asked on this day of the week", "hours": "are outside their hours",

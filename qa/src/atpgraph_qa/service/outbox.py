@@ -1,7 +1,7 @@
 """The outbox: messages to other sites, and how they are sent.
 
 A message is stored in the same transaction as the change that it reports. It is sent to a checked
-address, with a deadline, and again if that failed.
+address, with a deadline, and sent again after a failure.
 """
 
 from __future__ import annotations
@@ -165,11 +165,11 @@ class Sender:
         self._answered: list[tuple[Row, Outcome]] = []
 
     def recover(self) -> None:
-        """Decide about messages that were being sent at a crash, and may have arrived or not.
+        """Decide about messages that were being sent during a crash and may have arrived.
 
         A receiver that knows a message by its id gets it again. If it would appear twice, it is
-        left as ``uncertain`` for a person to decide. The attempt does not count: crashes would make
-        the pauses long.
+        left as ``uncertain`` for a person to decide. The attempt does not count, so that crashes do
+        not lengthen the pauses.
         """
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
         sending, repeatable = _messages.c.state == "sending", _messages.c.adapter.in_(safe)
@@ -200,8 +200,8 @@ class Sender:
     async def _send_all(self, messages: list[Row]) -> None:
         """Send messages, and record each answer as soon as it comes.
 
-        A message goes out twice only if the process ends between the two, so all answers that came
-        during one transaction share the next.
+        A message goes out twice only if the process ends between the two, so all answers that
+        arrived during one transaction share the next.
         """
         under_way = {asyncio.create_task(self._attempt(message)) for message in messages}
         while under_way:

@@ -103,7 +103,7 @@ class Visit:
 
 
 def _visitor(scope: str) -> Any:
-    """Return a dependency for the visit of a token with a scope; of anybody without one."""
+    """Return a dependency that requires a token with a scope; without one, anybody may visit."""
 
     async def checked(request: Request) -> Visit:
         visit = Visit(request, routes.service_of(request))

@@ -237,7 +237,7 @@ class RouteOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """An event was stored; `duplicate` if it was there before."""
+    """An event was stored; `duplicate` is true if it was already known."""
 
     name: str
     seq: int | None
@@ -367,7 +367,7 @@ class TagOut(BaseModel):
 
 
 class QualityOut(BaseModel):
-    """See the page on operations for every figure."""
+    """The figures described on the page on operations."""
 
     days: int
     baseline: str

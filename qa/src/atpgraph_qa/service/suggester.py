@@ -78,7 +78,7 @@ class Suggester:
         }  # fmt: skip
 
     def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> None:
-        """Store a suggestion, and put it forward."""
+        """Store a suggestion and act on it."""
         values = {"question": question, "round": number, "created_ms": self.engine.clock()}
         made = suggestions.add_suggestion(connection, **values, **self._values(advice))
         if made is not None:

@@ -189,5 +189,5 @@ def _select(connection: Connection, query: Any) -> list[Row]:
 
 
 def _place(ranking: Sequence[int], person: int | None) -> int | None:
-    """Return the place from 1; None if the person is not in the list."""
+    """Return the position from 1; None if the person is not in the list."""
     return ranking.index(person) + 1 if person in ranking else None

@@ -66,7 +66,7 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
 def create_token(
     connection: Connection, name: str, scopes: Iterable[str], now_ms: int, who: str = ""
 ) -> tuple[int, str]:
-    """Make a token; return its id, and the token itself, which is not stored."""
+    """Create a token; return its id, and the token itself, which is not stored."""
     secret, wanted = f"atp_{secrets.token_urlsafe(32)}", " ".join(check_scopes(scopes))
     values = {"name": name, "digest": digest(secret), "scopes": wanted, "created_ms": now_ms}
     number = add(connection, tokens, **values)
@@ -161,7 +161,7 @@ class Authenticator:
         return token if time.monotonic() < until else None
 
     def look_up(self, secret: str, client: str) -> Token:
-        """Return the token of a secret, or raise a problem. A wrong one costs no write."""
+        """Return the token of a secret, or raise a problem. A wrong secret causes no write."""
         key, hour_ms = digest(secret), self.clock() // HOUR_MS * HOUR_MS
         try:
             with self.database.read() as connection:

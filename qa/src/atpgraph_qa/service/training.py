@@ -1,9 +1,9 @@
-"""Train in a separate process, and judge the new weights before using them.
+"""Train in a separate process, and evaluate the new weights before using them.
 
 The child loads the last snapshot and holds back the questions asked since the old weights were
 learned, so that neither old nor new weights have seen them. It learns new weights from what was
-known before, ranks the questions with both, and prints its verdict. The weights that were judged
-are the ones that are used.
+known before, ranks the questions with both, and prints its verdict. The evaluated weights are the
+ones that are used.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trainer:
 
     @property
     def running(self) -> bool:
-        """Whether a child is at work."""
+        """Whether a child is running."""
         return self.child is not None
 
     def start(self) -> None:

@@ -141,7 +141,7 @@ def _digest(file: Path, changed_ns: int) -> str:
 
 @cache
 def _loaded(kind: type[StaticText | OnnxText], weights: Path, tokenizer: Path) -> TextModel:
-    """Return one model for all callers: its weights take many megabytes."""
+    """Return a model that all callers share, because its weights take many megabytes."""
     return kind(weights, tokenizer)
 
 
@@ -168,8 +168,8 @@ class Axes:
 
     Most differences between questions lie along a few directions. The axes of ``static`` and
     ``dense`` are principal components of the titles of one large site, before the split of its
-    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on
-    one site means the same on another; and a fraction of the numbers is read for every question.
+    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes, a weight learned on
+    one site means the same on another, and fewer numbers are read for every question.
     """
 
     mean: Float32Array

@@ -97,7 +97,7 @@ def _key(text: str) -> bytes:
 
 
 def _read(folder: Path | None, nothing: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the stored keys and vectors; none if they are damaged or of another kind."""
+    """Return the stored keys and vectors; empty if they are damaged or of another kind."""
     none = np.zeros(0, dtype=_KEY), nothing
     if folder is None:
         return none

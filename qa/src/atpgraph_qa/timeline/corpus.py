@@ -41,7 +41,7 @@ def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Strip the s of English plurals; anything finer would do harm in other languages."""
+    """Strip the s of English plurals; finer rules would harm other languages."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
@@ -190,7 +190,7 @@ class Corpus:
         worth: Float64Array | None = None,
         weights: Float32Array | None = None,
     ) -> Float32Array:
-        """Return BM25 of every question so far; `present` is False for hidden ones.
+        """Return the BM25 score of every question so far; `present` is False for hidden ones.
 
         The mean length is by default that of the questions so far. `worth` and `weights` come from
         the methods of that name, to save time.

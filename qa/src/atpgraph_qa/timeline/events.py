@@ -71,7 +71,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Voted:
-    """A vote for an answer, +1 or −1; a vote taken back is one of the other sign."""
+    """A vote for an answer, +1 or −1; a withdrawn vote is a vote of the opposite sign."""
 
     answer: int
     value: int

@@ -145,7 +145,7 @@ class _Batch:
         return ""
 
     def _accepted_before(self, question: int) -> int:
-        """Return the answer that is recorded as accepted, if only from later on; or −1."""
+        """Return the answer recorded as accepted, even if only from a later moment; or −1."""
         if question >= self.n_questions:
             return NOBODY
         theirs = self.before.answers_to(np.array([question]))

@@ -176,7 +176,7 @@ class Query:
 
 
 def active_users(query: Query, active_days: float | None = None) -> Int64Array:
-    """Return ids of all who answered before (in the last `active_days` if given), but the asker."""
+    """Return ids of all who answered before (in the last `active_days`, if set), not the asker."""
     history = query.history
     since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
     return history.users[by_id(query, np.flatnonzero(history.last_answer_ms > max(since, 0)))]
@@ -190,7 +190,7 @@ def by_id(query: Query, codes: Int64Array) -> Int64Array:
 
 
 def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
-    """Return ids of the people of a pool that does not depend on who answered."""
+    """Return ids of the people in a pool that does not depend on who answered the question."""
     if pool != "new":
         return active_users(query, active_days)
     history = query.history

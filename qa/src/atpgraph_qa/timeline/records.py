@@ -174,7 +174,7 @@ class Records:
 
     @property
     def base(self) -> Records:
-        """The records made at once that these continue."""
+        """The records, built at once, that these extend."""
         return self.before or self
 
     @property
@@ -189,7 +189,7 @@ class Records:
         return Memo()
 
     def settled(self) -> Self:
-        """Return equal records as if made at once: users and tags sorted, words in one matrix."""
+        """Return equal records as if built at once: users and tags sorted, words in one matrix."""
         if self.before is None and self.corpus.late is None and self.in_order:
             return self
         order = np.argsort(self.users)
@@ -283,7 +283,7 @@ def first_tags(tags: QuestionTags, n: int) -> QuestionTags:
 
 
 def _known(table: T, moment_ms: int, n_answers: int) -> T:
-    """Return the rows known at a moment, of answers given before it."""
+    """Return the rows known at a moment that belong to answers given before it."""
     part = table.take(slice(int(np.searchsorted(table.known_ms, moment_ms, side="right"))))
     return part.take(part.answer < n_answers)
 
