@@ -221,7 +221,7 @@ def json_ready(value: Any) -> Any:
 
 
 def drop_output() -> None:
-    """Discard what is left to print, so that the interpreter does not fail to flush it."""
+    """Discard unprinted output, so that the interpreter does not fail to flush it."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

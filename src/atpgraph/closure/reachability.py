@@ -410,7 +410,7 @@ def _shortest(
 
 
 def _sizes_below(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
-    """Total size of the descendants of every node of a forest."""
+    """Return the total size of the descendants of every node of a forest."""
     totals = np.zeros(forest.n_extras + 1, dtype=np.int64)
     np.cumsum(sizes[forest.extras], out=totals[1:])
     new = np.diff(totals[forest.extras_indptr])
@@ -423,7 +423,7 @@ def _sizes_below(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
 
 
 def _sizes_above(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
-    """Total size of the ancestors of every node of a forest."""
+    """Return the total size of the ancestors of every node of a forest."""
     before = np.concatenate([[0], np.cumsum(sizes[forest.order])])
     subtree = before[forest.start + forest.subtree] - before[forest.start]
     holding = np.repeat(subtree, np.diff(forest.extras_indptr))
@@ -432,7 +432,7 @@ def _sizes_above(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
 
 
 def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
-    """Total size of the descendants of every node; a node of size s stands for s columns."""
+    """Return the total size of the descendants of every node; a node of size s is s columns."""
     counts = np.zeros(dag.n_nodes, dtype=np.int64)
     holder = np.repeat(np.arange(dag.n_nodes), sizes)
     for start in range(0, len(holder), 64 * _WORDS):

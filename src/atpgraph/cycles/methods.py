@@ -101,7 +101,7 @@ class Workspace:
 
     @property
     def core(self) -> DiGraph:
-        """The edges on cycles; node i of it is ``on_cycles.nodes[i]``."""
+        """The graph of the edges on cycles; its node i is ``on_cycles.nodes[i]``."""
         return self.on_cycles.graph
 
     @cached_property
@@ -209,7 +209,7 @@ def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, F
 
 
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
-    """Remove edges in order of votes: by how many strategies of these kinds of score remove them.
+    """Remove edges in order of votes: the number of strategies, for these scores, that remove them.
 
     Ties are broken by how far the edge points down, with each score in units of its standard
     deviation.
@@ -332,7 +332,7 @@ class Method:
     """A way to break cycles.
 
     A `weighted` method minimizes the cost of the removed edges instead of their number. An
-    `as_published` one restores no edges that could stay when it is requested by name.
+    `as_published` method, requested by name, does not restore edges that could stay.
     """
 
     name: str

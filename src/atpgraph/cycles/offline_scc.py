@@ -35,7 +35,7 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
     whole slice is there; so each of its nodes is a source. It answers for the edges numbered from
-    `low` to `high`; edges with smaller numbers have been answered and only connect nodes.
+    `low` to `high`; edges with smaller numbers already have an answer and only connect nodes.
 
     Unpredictable branches are avoided: an edge is always written to the next place, which moves on
     only if the edge belongs there, and entry 0 of `closes` takes the writes that do not count.

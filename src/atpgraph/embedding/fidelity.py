@@ -439,7 +439,8 @@ class _End(NamedTuple):
 
     def others(self, most: int = _SCORES) -> tuple[Float32Array, BoolArray, int]:
         """Return scores of random pairs without a path, which of them climb, and the number of
-        pairs checked. The pairs join the rows with all other nodes, or with as many as time allows.
+        pairs checked. The pairs join the rows with all other nodes, or with a bounded number of
+        them.
         """
         rows, n = self.side.rows, len(self.far)
         count = max(most // max(len(rows.nodes), 1), 1)

@@ -223,7 +223,7 @@ class NeighborIndex:
     searching half of the lists would not be enough, every search compares all nodes, and a warning
     says so.
 
-    Built on one thread, so that the same vectors give the same index.
+    The index is built on one thread, so that the same vectors give the same index.
 
     Parameters
     ----------

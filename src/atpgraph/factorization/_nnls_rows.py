@@ -1,8 +1,8 @@
 """Compiled kernels of the paper's method: non-negative least squares for the rows of a forest.
 
 Vectors are padded with zeros to a multiple of 16 components. Of a Gram matrix only the blocks on
-and above the diagonal are kept. Matrices of a stack lie below each other in one array; `o` and `s`
-are the rows at which they begin.
+and above the diagonal are kept. Several matrices are stacked in one array; `o` and `s` are the rows
+at which two of them begin.
 
 A walk visits a closure forest depth first and inherits sums from the parent. It keeps one buffer
 for each slot of the forest (see :class:`~atpgraph.closure.ClosureForest`): the last child takes

@@ -258,9 +258,10 @@ def learn_rows(
     `places` are the rows of `near` with these vectors. The same rows of `seen` have the sum of the
     mean squared gradients of each so far.
 
-    Each row draws up to `draws` descendants, then `edges` successors from a random one on. Each of
-    these is paired with a random group of rivals; rivals that the row does not reach and that score
-    above −margin are pushed down. `totals` gets the sum of losses and the number of paths.
+    Each row draws up to `draws` descendants, then `edges` successors, starting at a random one.
+    Each of these is paired with a random group of rivals; rivals that the row does not reach and
+    that score above −margin are pushed down. `totals` gets the sum of losses and the number of
+    paths.
     """
     drawn, rivals, side, how = given.drawn, given.rivals, given.side, given.how
     far, width = side.far, near.shape[1]

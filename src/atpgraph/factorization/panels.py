@@ -243,7 +243,7 @@ class _Learning:
         return weights, mean
 
     def continue_from(self, start: Start) -> None:
-        """Begin with the vectors of an earlier fit, which take small steps, and random new ones.
+        """Begin with the vectors of an earlier fit, which take small steps, and random new vectors.
 
         New nodes learn in a round of their own: among many others they would learn little.
         """

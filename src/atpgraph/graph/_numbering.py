@@ -2,7 +2,7 @@
 
 One hash table serves all ids: those of at most eight bytes, nearly all of them in practice, are
 their own key, so that one memory access finds a number; longer ones are compared byte by byte.
-Whether text stands for integers is decided at the end: an integer counts only if it is written the
+Whether the ids are integers is decided at the end: an integer counts only if it is written the
 usual way, so equal numbers are equal bytes.
 """
 
@@ -90,7 +90,7 @@ class Numbering:
         return self._slots.nbytes + self._ends.nbytes + self._arena.nbytes + labels
 
     def number(self, data: ByteArray, spans: IntArray) -> Int32Array:
-        """Return the numbers of rows of strings, new ones numbered.
+        """Return the numbers of rows of strings; new strings get new numbers.
 
         `spans` has two columns for each string of a row: its first byte in `data` and its end.
         """

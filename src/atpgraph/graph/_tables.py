@@ -159,7 +159,7 @@ class _Table:
         return EdgeRows(number[ends], labels[order], weights, types, list(names))
 
     def _encoded(self, chunks: list[Any]) -> tuple[Int32Array, AnyArray]:
-        """Return the position of each value among the distinct ones, and these."""
+        """Return the position of each value among the distinct values, and the distinct values."""
         encoded = self.pa.chunked_array(chunks).dictionary_encode()
         codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
         values = encoded.chunk(0).dictionary

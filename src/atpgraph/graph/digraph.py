@@ -303,7 +303,7 @@ class DiGraph:
         return list(labels)
 
     def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
-        """Return the indices of the nodes with these labels; an unknown one is an InputError."""
+        """Return the indices of the nodes with these labels; an unknown label is an InputError."""
         several = self.several(labels)
         names = _label_array([labels] if several is None else several)
         codes = self.codes_or_minus_one(names)
@@ -331,7 +331,7 @@ class DiGraph:
         return first, second
 
     def codes_or_minus_one(self, labels: Sequence[Hashable] | AnyArray) -> IntArray:
-        """Return the indices of the nodes with these labels, −1 for unknown ones."""
+        """Return the indices of the nodes with these labels, −1 for unknown labels."""
         given = labels if isinstance(labels, np.ndarray) else None
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))

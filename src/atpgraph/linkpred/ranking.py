@@ -87,7 +87,7 @@ class Ranker:
         return np.log1p(recent) + 1e-6 * np.log1p(ever)
 
     def candidates(self, source: int, room: Room, k: int, known: bool = False) -> Int64Array:
-        """Return nodes near the source and popular ones, in the order of their numbers.
+        """Return nodes near the source and popular nodes, in the order of their indices.
 
         Targets that it has already are left out unless `known` is true.
         """

@@ -20,7 +20,7 @@ from atpgraph.util.checks import Registry, whole_number
 
 @dataclass(eq=False)
 class Embedding(EmbeddingMethod):
-    """The vectors that a function learns from a graph, as a row of a benchmark."""
+    """A row of a benchmark, with the vectors that a function learns from a graph."""
 
     name: str
     learn: Callable[[DiGraph, int, int], tuple[FloatArray, FloatArray]]  # dimension, then seed

@@ -57,7 +57,7 @@ def _model(thing: Any, otherwise: str) -> ATP:
 
 @cache
 def _figure_class() -> Any:
-    """Return the class of all figures; the error without Matplotlib says how to install it."""
+    """Return the class of all figures; without Matplotlib, the error says how to install it."""
     try:
         from matplotlib.figure import Figure as Plain
     except ImportError:

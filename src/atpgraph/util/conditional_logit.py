@@ -1,8 +1,8 @@
 """The conditional logit, which predicts which of several candidates is chosen.
 
 With features x the probability of a candidate is softmax(w·x) over its group: McFadden's model of
-choice, and the listwise loss of learning to rank. It is convex, so the result does not depend on a
-starting point, and a ranking is one product of a matrix and a vector.
+choice, and the listwise loss of learning to rank. The loss is convex, so the result does not depend
+on a starting point, and a ranking is one product of a matrix and a vector.
 """
 
 from __future__ import annotations

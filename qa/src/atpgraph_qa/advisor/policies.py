@@ -331,7 +331,9 @@ class Dispatcher:
         return np.asarray(result & ~np.isin(candidates, np.array(busy, dtype=np.int64)))
 
     def eligible(self, query: Query) -> BoolArray:
-        """Return which users are worth ranking, by activity and groups; unknown ones are last."""
+        """Return which users are worth ranking, by activity and groups; the last entry is for
+        others.
+        """
         result = np.ones(query.history.n_users + 1, dtype=np.bool_)
         for _, passed in self._eligibility(query):
             result &= passed

@@ -73,7 +73,7 @@ def ingest(
     """Read a data dump into a store, replacing an earlier one.
 
     Memory does not grow with the size of the files: blocks of rows are parsed by a few threads
-    and written as they come. Only one bit is kept per row, which says that its Id was seen.
+    and written as they come. Per row, only a bit is kept, to recognize an Id that was seen before.
 
     Parameters
     ----------

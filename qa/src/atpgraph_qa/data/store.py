@@ -1,7 +1,7 @@
 """A site on disk: a folder of Parquet files behind a manifest.
 
-Every tool reads Parquet; in a trial with 101 MB of posts it took 34 MB, a DuckDB file 132 MB, and
-Parquet took less time to write. The schema is in :mod:`atpgraph_qa.data.schema`.
+Many tools read Parquet. In a trial with 101 MB of posts, it took 34 MB, compared with 132 MB for a
+DuckDB file, and less time to write. The schema is in :mod:`atpgraph_qa.data.schema`.
 
 ::
 

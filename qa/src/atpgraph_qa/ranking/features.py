@@ -71,8 +71,8 @@ Sums = tuple[np.float32, ...]
 class Comparison(NamedTuple):
     """The data by which a question is compared with earlier ones.
 
-    `match` (BM25) and `share` (of tags) have a number for every earlier question, to be multiplied
-    by a factor. `vectors` are those of all questions, `ordered` the same in the order of
+    `match` (BM25) and `share` (of tags) have a number for every earlier question; each is
+    multiplied by a factor. `vectors` are those of all questions, `ordered` the same in the order of
     :attr:`Posts.order`; `vector` is empty if questions are compared by words only.
     """
 
@@ -96,8 +96,8 @@ class Recent(NamedTuple):
 class People(NamedTuple):
     """The data from which :func:`weigh` computes features, a row for each person.
 
-    `rows` are those of `steady` and `profiles`, which are statistics of the week; `vector` is the
-    one of the question.
+    `rows` are those of `steady` and `profiles`, which are statistics of the week; `vector` is that
+    of the question.
     """
 
     rows: Int64Array
@@ -336,7 +336,7 @@ def put_similar(
 ) -> None:  # fmt: skip
     """Write how similar a question is by meaning, words and tags, side by side.
 
-    The three are looked up together: one cache line for all. Squares favor a few close questions
+    All three are on one cache line. Squares favor a few close questions
     over many that share a common word.
     """
     words = match[question] * factors[0]

@@ -103,7 +103,7 @@ def _pace(history: History) -> dict[str, Float64Array]:
 def elo_ratings(history: History) -> Float64Array:
     """Return Elo ratings from votes, in hundreds; 0 for people who were never compared.
 
-    Two answers to a question are a match: thirty days after it was asked, the one with more votes
+    Two answers to a question are a match: the answer with more votes thirty days after the question
     wins. Wins against people who usually win count more, which rates and counts cannot express.
     """
     answers, until = history.answers, history.questions.asked_ms + SETTLED_MS

@@ -197,7 +197,7 @@ def put_activity(
 ) -> None:  # fmt: skip
     """Write the columns of :data:`MOMENT`: the decayed activity of the week plus answers since.
 
-    These are by the people at the positions `at` and have the weights `worth`.
+    The answers since are by the people at the positions `at` and have the weights `worth`.
     """
     since = np.zeros((len(rows), worth.shape[1]))
     first, last = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)

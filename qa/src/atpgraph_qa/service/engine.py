@@ -208,7 +208,9 @@ class Engine:
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
-        """Update what is known at midnight: votes of the day before, a new week."""
+        """Update the advisor at midnight, when votes of the day before or a new week begin to
+        count.
+        """
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
             if self.advisor.history.now < midnight:

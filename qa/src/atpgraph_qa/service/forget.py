@@ -99,9 +99,9 @@ def _empty_messages(connection: Connection, user: int, about: set[int]) -> int:
 def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
     """Remove a user, and reasons that quote some questions, from suggestions; return how many.
 
-    Rankings keep their places, with NOBODY in the user's. Thousands of suggestions may rank a
-    user, so the database replaces the id in the text of the JSON. That is safe because the text has
-    one form, and quotation marks within strings have backslashes.
+    Rankings keep their places, with NOBODY in the user's. Thousands of suggestions may rank a user,
+    so the database replaces the id in the text of the JSON. That is safe because the JSON is always
+    formatted alike, and quotes within strings are escaped.
     """
     t = db.suggestions.c
     text = {name: type_coerce(t[name], Text) for name in ("people", "notes", *_RANKINGS)}
@@ -209,7 +209,8 @@ def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> A
 def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> Corpus:
     """Return a corpus without the words of some questions, and without words that only they had.
 
-    Also remove `names` that occur in few questions; one that many questions use is a plain word.
+    Also remove `names` that occur in few questions; a name that many questions use is an ordinary
+    word.
     """
     counts = corpus.counts.tocsc(copy=True)
     column = np.repeat(np.arange(counts.shape[1]), np.diff(counts.indptr))

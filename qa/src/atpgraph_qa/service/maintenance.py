@@ -43,8 +43,9 @@ LOG = logging.getLogger("atpgraph.serve")
 class Snapshots:
     """The snapshots of a work folder.
 
-    `writing` is held while one is written. To remove something from the last snapshot, for example
-    a person, take it before ``engine.lock``, so that no older snapshot is written afterwards.
+    `writing` is held while a snapshot is written. To remove something from the last snapshot, for
+    example a person, take it before ``engine.lock``, so that no older snapshot is written
+    afterwards.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:

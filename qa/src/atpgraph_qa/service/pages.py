@@ -207,7 +207,7 @@ def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
 
 
 def _card(service: Service, connection: Connection, row: Row | None) -> Row:
-    """Return a suggestion with the earlier ones of its question."""
+    """Return a suggestion with the earlier suggestions for its question."""
     card = routes.suggestion_out(service, row).model_dump()
     made = suggestions.rounds(connection, card["question"]) if card["round"] else []
     return {**card, "earlier": [other for other in made if other["round"] < card["round"]]}

@@ -36,7 +36,7 @@ class Token:
     csrf: str = ""
 
     def may(self, scope: str) -> bool:
-        """Return whether it has a scope; ``admin`` has all."""
+        """Return whether the token has a scope; ``admin`` has all scopes."""
         return scope in self.scopes or "admin" in self.scopes
 
     def digest(self, call: str, key: str) -> str:
@@ -156,7 +156,7 @@ class Authenticator:
         self._known: dict[str, tuple[Token, float]] = {}
 
     def known(self, secret: str) -> Token | None:
-        """Return the token of a secret that was looked up a moment ago."""
+        """Return the token of a recently checked secret, if it is still in the cache."""
         token, until = self._known.get(digest(secret), (None, 0.0))
         return token if time.monotonic() < until else None
 

@@ -2,8 +2,8 @@
 
 The child loads the last snapshot and holds back the questions asked since the old weights were
 learned, so that neither old nor new weights have seen them. It learns new weights from what was
-known before, ranks the questions with both, and prints its verdict. The evaluated weights are the
-ones that are used.
+known before, ranks the questions with both, and prints its verdict. The weights in use are always
+those that were evaluated.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def with_weights(advisor: Advisor, weights: Router) -> Advisor:
 
 
 def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
-    """Return new weights, and the MRR of them and of the old ones on the last questions."""
+    """Return new weights, and the MRR of the new and the old weights on the last questions."""
     history = advisor.history
     resolved = np.flatnonzero(history.best_answer >= 0)
     owner = history.answers.owner[history.best_answer[resolved]]

@@ -38,19 +38,19 @@ class _Shipped:
     sha256: str
 
     def find(self) -> Path | None:
-        """Return the place of the file without importing its package, or None."""
+        """Return the path of the file without importing its package, or None."""
         spec = find_spec(self.package)
         folders = spec.submodule_search_locations if spec is not None else None
         places = (Path(folder, *self.path.split("/")) for folder in folders or ())
         return next(filter(Path.is_file, places), None)
 
     def is_known(self) -> bool:
-        """Return whether the file exists and is the one that was measured."""
+        """Return whether the file exists and has the expected digest."""
         file = self.find()
         return file is not None and _digest(file, file.stat().st_mtime_ns) == self.sha256
 
     def checked(self) -> Path:
-        """Return the place of the file; raise an error unless it is the one that was measured."""
+        """Return the path of the file; raise an error unless it has the expected digest."""
         file = self.find()
         if file is None:
             package = self.package.replace("_", "-")

@@ -190,7 +190,7 @@ class Corpus:
         worth: Float64Array | None = None,
         weights: Float32Array | None = None,
     ) -> Float32Array:
-        """Return the BM25 score of every question so far; `present` is False for hidden ones.
+        """Return the BM25 score of every question so far; `present` is False for hidden questions.
 
         The mean length is by default that of the questions so far. `worth` and `weights` come from
         the methods of that name, to save time.
@@ -224,7 +224,7 @@ class Corpus:
     def worth(self, terms: Terms, present: BoolArray) -> Float64Array:
         """Return the value of a match of each term: its weight times its rarity.
 
-        Their sum is about the BM25 score of a question of mean length with the very same words.
+        Their sum is about the BM25 score of a question of mean length with exactly the same words.
         """
         total, table = int(np.count_nonzero(present)), self.counts
         used = np.zeros(len(terms[0]), dtype=np.int64)

@@ -9,8 +9,8 @@ Time
     of its day, as those of a dump do, so that people are ranked by what the router learned from.
 Events that change nothing
     A question, an answer or an acceptance that is already known; an answer to an unknown question;
-    an acceptance or a vote for an unknown answer; forgetting somebody unknown. Votes have no id:
-    one that comes twice counts twice.
+    an acceptance or a vote for an unknown answer; forgetting somebody unknown. Votes have no id, so
+    a vote that arrives twice counts twice.
 Rare events
     Moving an acceptance to another answer and forgetting a person change the past, so the tables
     are rebuilt.

@@ -137,8 +137,8 @@ class Records:
     ) -> Self:
         """Return these events and some more answers, whose owners are given by user id.
 
-        One that is `accepted` counts as such from the moment it is given. `newcomers` says who is
-        new, and on what evidence.
+        One that is `accepted` counts as such from the moment it is given. `newcomers` lists the new
+        people with the evidence about them.
         """
         users = np.append(self.users, np.unique(new.owner[self.codes(new.owner) < 0]))
         owner = find_ids(users, new.owner)
@@ -209,7 +209,7 @@ class Records:
         return bool(np.all(self.users[1:] > self.users[:-1]))
 
     def with_nobody(self) -> Self:
-        """Return these events with one more user, who did nothing."""
+        """Return these events with one more user, who has no posts."""
         new = int(self.users.max(initial=0)) + 1
         return self.changed(users=np.append(self.users, new))
 

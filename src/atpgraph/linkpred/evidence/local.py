@@ -54,9 +54,9 @@ class Walk:
     ``>>`` is u → x → v, ``><>`` is u → x ← y → v (a node with a target in common with u points to
     v), ``<>`` is u ← x → v (cited together), ``><`` is u → x ← v (cite the same), ``<`` is the edge
     v → u. A walk that leaves a node by one of d edges counts d ** −damping there, one damping for
-    each step after the first. It counts d ** −arrival for the d edges by which it could have
-    arrived at v: ``Walk("><>", damping=(0.5, 0), arrival=0.5)`` is the item-item cosine, summed
-    over the targets of u.
+    each step after the first. It also counts d ** −arrival if it could have arrived at v by d
+    edges: ``Walk("><>", damping=(0.5, 0), arrival=0.5)`` is the item-item cosine, summed over the
+    targets of u.
     """
 
     pattern: str

@@ -182,7 +182,7 @@ class RankingTest:
 
 
 def _rank(others: FloatArray, truth: Any) -> Any:
-    """Return the rank from 1 among others; NaN stands for a missing one."""
+    """Return the rank from 1 among other scores; NaN stands for a missing score."""
     return 1 + (others > truth).sum(axis=-1) + (others == truth).sum(axis=-1) / 2
 
 

@@ -202,7 +202,7 @@ def read_splits(path: str | os.PathLike[str]) -> list[Split]:
 
     Each has ``observed_graph.npy`` (the training graph), ``pos_test_edges.npy`` and
     ``neg_test_edges.npy``: integers of shape (m, 2) or (2, m). Their validation edges are not read:
-    a method of ours takes its own out of the observed graph.
+    our methods take their own out of the observed graph.
     """
     folders = [file.parent for file in Path(path).glob("*/observed_graph.npy")]
     if not folders:
