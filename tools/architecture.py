@@ -115,7 +115,7 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Part(
             "linkpred",
             "predict links",
-            "`LinkPredictor`, its evidence, protocols a method cannot cheat, baselines, benchmarks",
+            "`LinkPredictor`, its evidence, protocols that hide test edges, baselines, benchmarks",
         ),
     ),
     (
@@ -174,7 +174,7 @@ def shared() -> list[str]:
 
 def table(package: str = ROOT) -> str:
     """Return the parts of a distribution as a Markdown table."""
-    lines = [f"| in `{SOURCES[package].relative_to(_TOP)}` | what |", "|---|---|"]
+    lines = [f"| in `{SOURCES[package].relative_to(_TOP)}` | content |", "|---|---|"]
     lines += [f"| `{part.title}` | {part.holds} |" for part in parts(package)]
     if package == ROOT:
         lines.append(

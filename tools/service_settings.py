@@ -20,7 +20,7 @@ def tables() -> str:
     for section, name, about, value in Settings().items():
         if section != last:
             title = (type(getattr(Settings(), section)).__doc__ or "").strip()
-            lines += ["", f"## [{section}]", "", title, "", "| setting | default | what |"]
+            lines += ["", f"## [{section}]", "", title, "", "| setting | default | meaning |"]
             lines += ["|---|---|---|"]
             last = section
         plain = ", ".join(value) if isinstance(value, tuple) else value

@@ -1,7 +1,7 @@
 """Cycles, order, reachability, embeddings and link prediction for directed graphs.
 
-Names are imported when they are first used, so that ``import atpgraph`` and ``atp --help`` cost
-nothing.
+Names are imported when they are first used, so that ``import atpgraph`` and ``atp --help`` are
+fast.
 """
 
 from __future__ import annotations

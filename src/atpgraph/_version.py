@@ -1,3 +1,3 @@
-"""The version, where every module can read it."""
+"""The version of the package."""
 
 __version__ = "0.3.0"

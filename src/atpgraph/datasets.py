@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def generated(self) -> bool:
-        """Whether the graph is made here, and needs no file."""
+        """Whether the graph is generated and needs no file."""
         return not self.file
 
 
@@ -236,7 +236,7 @@ def _imported(module: str, file: Path) -> Iterable[str]:
 
 
 def installed_packages() -> DiGraph:
-    """Return which installed distribution requires which, without the optional requirements.
+    """Return the graph of requirements among the installed distributions, without optional ones.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def levels(dag: Any) -> Int32Array:
     Raises
     ------
     InputError
-        If the graph has a cycle; the message names a node on one, or below one.
+        If the graph has a cycle; the message names a node on a cycle or reachable from one.
 
     Examples
     --------

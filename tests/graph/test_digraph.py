@@ -152,7 +152,7 @@ def test_types_equal_their_slow_twin(rows):
 def test_types_that_cannot_be():
     with pytest.raises(InputError, match="1 edges but 2 types"):
         DiGraph.from_edges([(1, 2)], types=["a", "b"])
-    with pytest.raises(InputError, match="the type None; a type is a name"):
+    with pytest.raises(InputError, match="the type None; types are text"):
         DiGraph.from_edges([(1, 2)], types=[None])
     with pytest.raises(InputError, match="65 types of edges; at most 64"):
         DiGraph.from_edges([(i, i + 1) for i in range(65)], types=map(str, range(65)))

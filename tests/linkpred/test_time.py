@@ -97,7 +97,7 @@ def test_times_from_files(tmp_path: Path) -> None:
     file.write_text("b,c,7\na,b,5\nc,a,1\n")
     assert read_times(file, graph).tolist() == [5, 7]
     for text, why in (
-        ("a later\n", "row 1: the time 'later' is no number"),
+        ("a later\n", "row 1: the time 'later' is not a number"),
         ("x 1\n", "names no node"),
         ("a\n", "has 1 fields"),
         ("", "is empty"),

@@ -1,10 +1,10 @@
 """Community question answering: Stack Exchange sites, difficulty, expertise, who should answer.
 
-A dump is read once (:func:`ingest`) into a store; a :class:`Site` gives it as arrays; from it comes
-the :func:`competition_graph`, and the accuracy of methods that say which question is harder
-(:func:`evaluate_site`). An :class:`Advisor` says who should answer a question.
-:func:`simulate_community` makes a site with known truth. Names are imported when they are first
-used.
+:func:`ingest` reads a dump once into a store, and a :class:`Site` opens it as arrays.
+:func:`competition_graph` builds the graph of a site, :func:`evaluate_site` measures how well
+methods tell which question is harder, and an :class:`Advisor` suggests who should answer a
+question. :func:`simulate_community` makes a site with known truth. Names are imported when they are
+first used.
 """
 
 from __future__ import annotations

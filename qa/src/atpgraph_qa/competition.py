@@ -1,9 +1,8 @@
 """The competition graph of a site, with edges from the weaker to the stronger.
 
-An edge goes from the weaker to the stronger. A question beats its asker; the owner of the accepted
-answer beats the question, the asker and everybody else who answered. Nothing is said about a
-question and an answerer who was not accepted. Nodes are labeled ``"user:42"`` and
-``"question:17"``. Posts without a known owner give no edge.
+A question beats its asker; the owner of the accepted answer beats the question, the asker and
+everybody else who answered. No edge joins a question and an answerer who was not accepted. Nodes
+are labeled ``"user:42"`` and ``"question:17"``. Posts without a known owner give no edge.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def competition_graph(
         asker points to a later one: to the asker's next question, or to all that are asked at
         least `tau_days` later.
     tau_days : float
-        The least distance for ``"all-pairs"``.
+        The minimum distance for ``"all-pairs"``.
     edges : EdgeTypes, optional
         Types to include, all by default.
     exclude : ids of questions
@@ -144,7 +143,7 @@ def competition_graph(
 
 
 def at_nodes(values: Any, nodes: Int64Array, otherwise: float = np.nan) -> Float64Array:
-    """Return values, or rows, of nodes by number; another one for −1."""
+    """Return the values, or rows, of nodes given by index, and `otherwise` for −1."""
     result = np.full((len(nodes), *values.shape[1:]), otherwise)
     result[nodes >= 0] = values[nodes[nodes >= 0]]
     return result

@@ -2,17 +2,17 @@
 
 ATP turns the competition graph of a site into a source and a target vector of every question and
 user. The paper compares two questions by ⟨s_i, t_j⟩ against ⟨s_j, t_i⟩, which says something only
-where a path joins them; two questions are rarely joined. Here every node gets one number instead,
-in two steps.
+if a path joins them; two questions are rarely joined. Here every node gets one number instead, in
+two steps.
 
 Mean score
-    How strongly the rest of the site points at a node, less how strongly the node points at the
+    How strongly the rest of the site points at a node, minus how strongly the node points at the
     rest: mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩. It is the potential that fits the antisymmetric
     matrix of these differences best in least squares over all pairs, and costs two products.
 Position
     The mean score follows the longest paths, so one lucky answer lifts a user. The position is
-    pulled towards it and fitted to the single edges as well: x minimizes
-    Σ over edges (x_v − x_u − 1)² + α Σ (x_v − z_v)², where z is the standardized mean score.
+    pulled toward it and fitted to the single edges as well: x minimizes Σ over edges (x_v − x_u −
+    1)² + α Σ (x_v − z_v)², where z is the standardized mean score.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from atpgraph_qa.competition import Competition, Ega, Posts, at_nodes, competiti
 from atpgraph_qa.data.site import Site
 
 ANCHOR = 0.2
-"""α: how strongly a position is held at the mean score."""
+"""α: how strongly a position is pulled toward the mean score."""
 DEFAULT_EGA: Ega = "consecutive"
 _TAG_ANCHOR = 1.0
 
@@ -127,8 +127,8 @@ class Expertise:
     ) -> tuple[Int64Array, Float64Array]:
         """Return the k users with the highest expertise in a tag, among those who posted in it.
 
-        The positions are fitted again to the edges that come from the tag's questions, and held
-        at the overall positions: with little evidence in the tag a user keeps the overall one.
+        The positions are fitted again to the edges that come from the tag's questions, and pulled
+        toward the overall positions: with little evidence in the tag, a user keeps the overall one.
         """
         questions = site.tags.questions(tag)
         if not site.tags.names:

@@ -74,7 +74,7 @@ def protocol_html(result: ProtocolResult, colors: Colors | None = None) -> str:
     note = quiet(
         f"{len(result.candidates):,} questions, "
         f"{result.candidates.mean():.1f} candidates each; the accepted answerer is among them for "
-        f"{result.reachable:,}. Intervals: 95 %, bootstrap over questions. Top k answered: "
+        f"{result.reachable:,}. Intervals: 95%, bootstrap over questions. Top k answered: "
         "how often somebody among the first k answered at all. The last column is the "
         "share of paired resamples in which the router is not above the row."
     )

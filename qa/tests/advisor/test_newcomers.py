@@ -90,7 +90,7 @@ def test_first_answers_count(latest: History, router: Router) -> None:
 def test_newcomers_that_cannot_be(latest: History, tmp_path: Path) -> None:
     busy = int(latest.users[int(np.argmax(latest.n_given))])
     for people, why in (
-        ([Newcomer(busy)], "is no newcomer"),
+        ([Newcomer(busy)], "is not a newcomer"),
         ([Newcomer(10_000, answered=(987_654_321,))], "does not have"),
         ([Newcomer(10_000), Newcomer(10_000)], "twice"),
     ):

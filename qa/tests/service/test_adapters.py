@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from atpgraph_qa.service import tables
 from atpgraph_qa.service.adapters import base as signing
 from atpgraph_qa.service.database import DatabaseGoneError
 from qa.tests.service.conftest import NOW, Front, Make
@@ -267,3 +271,38 @@ def test_a_topic_is_assigned(make_front: Make) -> None:
         (got,) = to.got
         assert (got.method, got.path) == ("PUT", "/assign/assign.json")
         assert got.json == {"target_id": 90_002, "target_type": "Topic", "username": "anna"}
+
+
+def test_a_topic_is_closed_by_a_timer(make_front: Make) -> None:
+    front = make_front(hooks={"discourse_secret": SECRET})
+    front.ask(90_001)
+    closed = topic(90_001, closed=True)
+    assert discourse(front, "topic_autoclosed_status_updated", closed).json()["events"] == 1
+    front.service.apply_all()
+    assert front.suggestions()[0]["state"] == "withdrawn"
+
+
+def test_a_topic_dated_in_the_future(forum: Front) -> None:
+    late = topic(90_001, created_at="2199-01-01T00:00:00Z")
+    answer = discourse(forum, "topic_created", late)
+    assert answer.status_code == 422
+    assert "check the sender's clock" in answer.json()["detail"]
+    forum.clock.pass_hours(0.1)
+    forum.service.run_maintenance()
+
+
+def test_both_halves_come_at_the_same_moment(forum: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    find, both = tables.find_one, threading.Barrier(2)
+
+    def found(connection: Any, table: Any, which: Any) -> Any:
+        row = find(connection, table, which)
+        if table is tables.topic_parts:
+            with contextlib.suppress(threading.BrokenBarrierError):  # one waits for the other
+                both.wait(0.5)
+        return row
+
+    monkeypatch.setattr(tables, "find_one", found)
+    halves = [("topic_created", topic(90_001)), ("post_created", post(70_001, 90_001, 1, 7))]
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda half: discourse(forum, *half), halves))
+    assert sorted(answer.json()["events"] for answer in answers) == [0, 1]

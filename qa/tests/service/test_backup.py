@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from atpgraph.errors import InputError
+from atpgraph_qa.service import tables
+from atpgraph_qa.service.database import Database
 from atpgraph_qa.service.maintenance import backup, restore
 from atpgraph_qa.service.service import Service
 from qa.tests.service.conftest import Front, Make
@@ -43,24 +47,52 @@ def test_from_sqlite_to_any(make_front: Make, database_url: str, tmp_path: Path)
         again.stop()
 
 
-def test_of_an_older_schema(make_front: Make, tmp_path: Path) -> None:
+def test_of_0_2(make_front: Make, database_url: str, tmp_path: Path) -> None:
+    old, file = Database(f"sqlite:///{tmp_path / 'old.sqlite'}"), tmp_path / "old.zip"
+    reason = {"kind": "similar", "text": "answered “Why?”", "questions": [17]}
+    person = {"user": 3, "score": 1.0, "confidence": 0.5, "reasons": [reason]}
+    values = {
+        "question": 90_001, "round": 0, "created_ms": 5, "shadow": 0, "model": "m",
+        "state": "answered", "people": json.dumps([person]), "baseline": "[]", "decisions": "[]",
+        "ranking": json.dumps([{"person": 3, "confidence": 0.5}]), "notes": "[]",
+        "confidence": 0.5, "abstains": "", "candidates": 9, "changed_ms": 6, "outcome": 3,
+        "place": 1, "resolved_ms": 6,
+    }  # fmt: skip
+    with contextlib.closing(old), zipfile.ZipFile(file, "w") as made:
+        with old.write() as connection:
+            old.migrate_to(connection, 2)
+            columns, places = ", ".join(values), ", ".join("?" * len(values))
+            connection.exec_driver_sql(
+                f"INSERT INTO suggestions ({columns}) VALUES ({places})", tuple(values.values())
+            )
+            connection.exec_driver_sql("INSERT INTO meta VALUES ('epoch', '1')")
+            names = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type='table'")
+            for (name,) in names.all():
+                rows = connection.exec_driver_sql(f"SELECT * FROM {name}").mappings()
+                lines = [json.dumps(dict(row)) for row in rows]
+                made.writestr(f"tables/{name}.jsonl", "\n".join(lines))
+        head = {"format": "atpgraph-serve-backup", "version": 2, "rows": {}}
+        made.writestr("backup.json", json.dumps(head))
+    settings = make_front().service.settings.changed(
+        "store", {"folder": str(tmp_path / "new"), "database": database_url}, "test"
+    )
+    assert restore(settings, file)["suggestions"] == 1
+    with contextlib.closing(Database.of(settings)) as database, database.read() as connection:
+        (found,) = tables.find(connection, select(tables.suggestions))
+        assert (found["mode"], found["sent_ms"], found["asked_answered"]) == ("automatic", 5, True)
+        assert tables.find(connection, select(tables.quotes)) == [{"question": 17, "suggestion": 1}]
+        (counted,) = tables.find(connection, select(tables.calibration))
+        assert (counted["people"], counted["observed"]) == (1, 1)
+
+
+@pytest.mark.parametrize("version", [99, [], None])
+def test_of_another_version(make_front: Make, tmp_path: Path, version: object) -> None:
     front: Front = make_front()
-    front.ask(90_001)
-    file, old = tmp_path / "backup.zip", tmp_path / "old.zip"
-    backup(front.service.settings, file)
-    for version in (1, 99):
-        with zipfile.ZipFile(file) as now, zipfile.ZipFile(old, "w") as then:
-            for name in now.namelist():
-                content = now.read(name)
-                if name == "backup.json":
-                    content = json.dumps({**json.loads(content), "version": version}).encode()
-                then.writestr(name, content)
-        new = front.service.settings.changed("store", {"folder": str(tmp_path / "new")}, "test")
-        if version == 1:
-            assert restore(new, old)["events"] == 1
-        else:
-            with pytest.raises(InputError, match="another version"):
-                restore(new, old)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as made:
+        head = {"format": "atpgraph-serve-backup", "version": version}
+        made.writestr("backup.json", json.dumps(head))
+    with pytest.raises(InputError, match="another version"):
+        restore(front.service.settings, tmp_path / "x.zip")
 
 
 def test_a_snapshot_that_goes_while_it_is_packed(make_front: Make, tmp_path: Path) -> None:

@@ -247,3 +247,24 @@ def test_signatures_hold_for_their_body_and_time_only(body: bytes, other: bytes,
             signing.verify([NEW, OLD], headers, other, 1000 * (1000 + late))
     with pytest.raises(ProblemError):
         signing.verify([NEW], headers, body, 1_000_000)
+
+
+def test_an_answer_comes_while_a_message_is_sent(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver(500) as to:
+        front = webhook(make_front, to)
+        front.ask(90_001)
+        send = Sender._send
+
+        async def answered(sender: Sender, request: Any) -> int:
+            body = {"id": 9001, "question": 90_001, "user": 3, "at": front.clock.now / 1000}
+            assert front.call("POST", "/v1/answers", body).status_code == 202
+            front.service.apply_all()
+            return await send(sender, request)
+
+        monkeypatch.setattr(Sender, "_send", answered)
+        assert front.service.sender.run() == 1
+        assert states(front) == ["cancelled"]  # it failed, and is not tried again
+        front.clock.pass_hours(24)
+        assert front.service.sender.run() == 0

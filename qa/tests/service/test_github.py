@@ -174,3 +174,15 @@ def test_an_issue_is_assigned_and_a_discussion_gets_a_comment(make_front: Make) 
         assert "addDiscussionComment" in asked["query"]
         assert asked["variables"]["id"] == "D_kwDOCyJFEs4AMr_x"
         assert asked["variables"]["body"].startswith("@n")
+
+
+def test_labels_that_are_added_in_the_same_second(make_front: Make) -> None:
+    front = garden(make_front)
+    told(front, "issues", {"action": "opened", "issue": issue(labels=[])})
+    names: list[dict[str, Any]] = []
+    for name in ("roses", "pruning"):
+        names.append({"id": len(names), "name": name})
+        content = {"action": "labeled", "issue": issue(labels=list(names)), "label": names[-1]}
+        assert told(front, "issues", content).json()["events"] == 1
+        assert told(front, "issues", content).json()["duplicates"] == 1  # redelivered
+    assert front.suggestions()[0]["tags"] == ["roses", "pruning"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from atpgraph_qa.service import tables
+from atpgraph_qa.service.database import DatabaseGoneError
 from atpgraph_qa.service.service import Service
 from qa.tests.service.conftest import Front, Make
 from qa.tests.service.receiver import Receiver, receiver
@@ -262,12 +264,12 @@ def test_somebody_opts_out_by_the_link_in_their_message(make_front: Make) -> Non
         path = person["opt_out"].removeprefix("https://who.example")
         page = front.client.get(path)
         assert page.status_code == 200
-        assert "Do not ask me any more" in page.text
+        assert "Do not ask me again" in page.text
         assert not front.service.engine.directory[
             person["user"]
         ].opted_out  # a look changes nothing
         done = front.client.post(path, content="choice=stop")
-        assert "will not be asked any more" in done.text
+        assert "will not be asked again" in done.text
         assert front.service.engine.directory[person["user"]].opted_out
         front.client.post(path, content="choice=ask")
         assert not front.service.engine.directory[person["user"]].opted_out
@@ -351,6 +353,8 @@ def test_pages_keep_what_was_typed(make_front: Make) -> None:
     assert send("/settings/mode", "mode=automatic").status_code == 303
     assert front.service.engine.mode == "automatic"
     assert send("/settings/mode", "mode=loud").status_code == 422
+    wrong = send("/settings/tokens", "name=&scope=write")
+    assert "<option selected>write</option>" in wrong.text
 
 
 def test_an_old_history_is_announced(make_front: Make) -> None:
@@ -363,3 +367,177 @@ def test_an_old_history_is_announced(make_front: Make) -> None:
     front.ask(90_001)
     (found,) = front.suggestions()
     assert "the newest answer known here is 401 days old" in found["abstains"]
+
+
+def test_a_note_to_moderators_asks_nobody(make_front: Make) -> None:
+    with receiver(200) as to:
+        front = approving(
+            make_front, to, deliver={"adapters": ["slack"], "slack_url": f"{to.url}/slack"}
+        )
+        front.ask(90_001, tags=["tomatoes"])
+        assert front.service.sender.run() == 1
+        assert front.suggestions()[0]["state"] == "proposed"  # the moderators know, nobody else
+        change(front, "edits", title="When to prune roses?", tags=["roses"])
+        assert front.suggestions()[0]["notes"][0] == "Renewed: the question was edited."
+
+
+def test_what_was_tried_is_not_sent_later(make_front: Make) -> None:
+    front = make_front(policy={"mode": "shadow"})
+    front.ask(90_001)
+    front.service.engine.set_mode("automatic", "test")
+    front.clock.pass_hours(25)
+    front.service.run_maintenance()
+    assert len(front.suggestions()) == 1  # its first people were never asked
+
+
+def test_an_edit_in_the_trial_run_does_not_ask_again(make_front: Make) -> None:
+    front = make_front(policy={"mode": "shadow", "rest_hours": 4.0})
+    front.ask(90_001)
+    (before,) = front.suggestions()
+    change(front, "edits", title="Why do my tomato leaves curl up in the greenhouse?")
+    (after,) = front.suggestions()
+    assert after["people"] == before["people"]
+    with front.service.database.read() as connection:
+        asked = list(connection.execute(select(tables.asks.c.person)).scalars())
+    assert len(asked) == len(before["people"])
+
+
+def test_who_was_named_is_not_asked_twice(make_front: Make) -> None:
+    front = make_front(policy={"mode": "approve", "people": 1, "escalate_people": 19})
+    front.ask(90_001)
+    (found,) = front.suggestions()
+    second = found["ranking"][1]["person"]
+    assert decide(front, 1, "reassigned", 422, person=7)["detail"] == (
+        "This person asked the question."
+    )
+    decide(front, 1, "reassigned", person=second)
+    front.clock.pass_hours(25)
+    front.service.run_maintenance()
+    wider = [person["user"] for person in front.suggestions()[0]["people"]]
+    assert len(wider) > 5
+    assert second not in wider
+
+
+def test_two_moderators_decline(make_front: Make) -> None:
+    front = make_front(policy={"mode": "approve"})
+    front.ask(90_001)
+    decide(front, 1, "declined")
+    front.service.run_maintenance()
+    assert len(front.suggestions()) == 2
+    decide(front, 1, "declined")  # in Slack, where the buttons stay
+    front.service.run_maintenance()
+    assert len(front.suggestions()) == 2
+    front.clock.pass_hours(1)
+    decide(front, 1, "accepted")  # somebody disagrees, then gives in
+    decide(front, 1, "declined")
+    front.service.run_maintenance()
+    assert len(front.suggestions()) == 2
+
+
+def test_who_may_not_be_asked_is_not_listed_as_asked(make_front: Make) -> None:
+    with receiver(200) as to:
+        front = approving(make_front, to)
+        front.ask(90_001)
+        first, second = (person["user"] for person in front.suggestions()[0]["people"])
+        front.call("PATCH", f"/v1/people/{first}", {"opted_out": True, "handle": "ada"})
+        after = decide(front, 1, "accepted")
+        assert [person["user"] for person in after["people"]] == [second]
+        assert f"User {first} was not asked: does not want to be asked." in after["notes"]
+        front.service.forget(first, "test")
+        assert not any(str(first) in note for note in front.suggestions()[0]["notes"])
+
+
+def test_a_page_that_was_open_does_not_undo_an_opt_out(make_front: Make) -> None:
+    front = make_front()
+    front.client.post("/login", content=f"token={front.tokens['admin']}")
+    page = front.client.get("/people/3").text
+    csrf = re.search(r'name="csrf" value="([^"]+)"', page)
+    assert csrf
+    code = front.service.suggester.opt_out_code(3)
+    front.client.post(f"/opt-out/3/{code}", content="choice=stop")
+
+    def send(form: str) -> bool:
+        front.client.post("/people/3", content=f"csrf={csrf[1]}&handle=ada{form}")
+        return front.service.engine.directory[3].opted_out
+
+    assert "was_opted_out" not in page
+    assert send("&topics=roses")  # it did not know of the link
+    assert 'name="was_opted_out"' in front.client.get("/people/3").text
+    assert not send("&was_opted_out=yes")  # the moderator took the check mark away
+    assert send("&opted_out=yes")
+
+
+def test_settings_that_change_at_once_are_all_kept(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = make_front(hooks={"discourse_secret": SECRET})
+    engine, started, result = front.service.engine, threading.Event(), []
+    write = tables.save
+
+    def slow(connection: Any, table: Any, **values: Any) -> None:
+        write(connection, table, **values)
+        if values.get("opted_out") and not started.is_set():
+            started.set()
+            other.join(0.5)  # it comes while the first is being stored
+
+    def rename() -> None:
+        started.wait(10)
+        result.append(discourse(front, "post_created", post(70_002, 1, 2, 3)).status_code)
+
+    monkeypatch.setattr(tables, "save", slow)
+    other = threading.Thread(target=rename)
+    other.start()
+    assert front.call("PATCH", "/v1/people/3", {"opted_out": True}).status_code == 200
+    other.join(30)
+    assert result == [202]
+    assert (engine.directory[3].opted_out, engine.directory[3].handle) == (True, "name3")
+    with front.service.database.read() as connection:
+        row = tables.find_one(connection, tables.people, 3)
+    assert row is not None
+    assert (row["opted_out"], row["handle"]) == (True, "name3")
+
+
+def test_the_mode_stays_if_it_cannot_be_stored(make_front: Make) -> None:
+    front = make_front()
+    database, engine = front.service.database, front.service.engine
+
+    def gone(_: Any) -> None:
+        raise DatabaseGoneError(503, "The database does not answer.", wait=5)
+
+    event.listen(database.engine, "commit", gone)
+    with pytest.raises(DatabaseGoneError):
+        engine.set_mode("automatic", "test")
+    event.remove(database.engine, "commit", gone)
+    assert engine.mode == "shadow"
+
+
+def test_a_name_or_an_id(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001)
+    for user, handle in ((3, "ada"), (4, "bob5"), (9, "eve"), (11, "Eve")):
+        front.call("PATCH", f"/v1/people/{user}", {"handle": handle})
+    front.client.post("/login", content=f"token={front.tokens['admin']}")
+    page = front.client.get("/inbox/1").text
+    csrf = re.search(r'name="csrf" value="([^"]+)"', page)
+    assert csrf
+
+    def named(text: str) -> Any:
+        sent = f"csrf={csrf[1]}&verdict=reassigned&person={text}"
+        answer = front.client.post("/inbox/1/feedback", content=sent)
+        if answer.status_code != 303:
+            return answer.text
+        assert answer.headers["location"] == "/inbox?said=saved"  # in the trial run nobody is asked
+        return front.call("GET", "/v1/suggestions/1").json()["feedback"][-1]["person"]
+
+    assert named("5") == 5  # not bob5
+    assert named("bob5") == 4
+    assert "Eve (11), eve (9). Type the full name or the id." in named("eve")
+    assert named("11") == 11
+
+
+def test_an_edit_of_a_deleted_question_brings_no_text_back(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001, title="Xylocarp among tomato leaves", body="unheard words")
+    change(front, "closures", state="deleted")
+    change(front, "edits", title="Xylocarp among leaves")  # it was sent before, and was late
+    assert "Xylocarp" not in everything(front.service.database)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atpgraph_qa.service import tables
+from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Rules
 from qa.tests.service.conftest import NOW, Front, Make
 
@@ -190,6 +191,30 @@ def test_declared_topics_place_a_newcomer(make_front: Make) -> None:
     front.service.run_maintenance()
     front.ask(90_001)
     assert asked(front, 90_001)[0] == 5555
+
+
+def test_a_newcomer_who_answers_is_none_any_more(make_front: Make) -> None:
+    front = make_front()
+    service = front.service
+    for user in (5555, 5556):
+        front.call("PATCH", f"/v1/people/{user}", {"topics": ["tomatoes"]})
+    service.run_maintenance()
+    for number in range(5):
+        front.ask(90_001 + number)
+        body = {"id": 95_001 + number, "question": 90_001 + number, "user": 5555}
+        front.call("POST", "/v1/answers", {**body, "at": NOW / 1000})
+    service.apply_all()
+    assert [person.user for person in service.engine.advisor.newcomers] == [5556]
+    front.call("PATCH", "/v1/people/5556", {"topics": []})
+    service.run_maintenance()
+    assert service.engine.advisor.newcomers == ()
+    service.snapshots.write()
+    front.call("PATCH", "/v1/people/5556", {"topics": ["tomatoes"]})
+    service.run_maintenance()
+    service.stop()
+    again = Service(service.settings, clock=front.clock)
+    assert [person.user for person in again.engine.advisor.newcomers] == [5556]
+    again.stop()
 
 
 def test_old_questions_are_history_not_work(make_front: Make) -> None:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+from unittest.mock import Mock
+
+import pytest
+
 from atpgraph_qa import Advisor
 from atpgraph_qa.service.training import judge
 from qa.tests.service.conftest import Front, Make
@@ -54,3 +61,15 @@ def test_worse_weights_are_kept_back(make_front: Make) -> None:
     front.client.post("/login", content=f"token={front.tokens['admin']}")
     assert "too few questions" in front.client.get("/settings").text
     assert front.service.engine.advisor is before
+
+
+def test_pressed_twice(make_front: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    front: Front = make_front()
+    snapshots, started = front.service.snapshots, []
+    write, child = snapshots.write, Mock(**{"poll.return_value": None})
+    monkeypatch.setattr(snapshots, "write", lambda: (sleep(0.3), write())[1])
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: started.append(1) or child)
+    with ThreadPoolExecutor(2) as pool:
+        answers = pool.map(lambda _: front.call("POST", "/v1/models/retrain"), range(2))
+        assert sorted(answer.status_code for answer in answers) == [202, 409]
+    assert started == [1]

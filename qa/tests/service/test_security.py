@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
 import re
+import threading
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,17 @@ import pytest
 from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from atpgraph_qa import Advisor
 from atpgraph_qa.service import run, tables, tokens
-from atpgraph_qa.service.database import Database
+from atpgraph_qa.service.database import Database, DatabaseGoneError
+from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.maintenance import backup
 from atpgraph_qa.service.tables import METADATA
 from atpgraph_qa.service.tokens import SCOPES
+from atpgraph_qa.timeline.events import Answered
+from qa.tests.service.cluster import Cluster
 from qa.tests.service.conftest import NOW, Front, Make
 
 # What anybody may see: health, the form to log in, style and script; hooks have signatures.
@@ -383,3 +389,51 @@ def test_made_up_cookies(make_front: Make, cookie: str) -> None:
     headers = {"cookie": f"atp_session={cookie}".encode("latin-1")}
     answer = front.client.get("/inbox", headers=headers)
     assert answer.status_code == 303
+
+
+def test_an_event_that_comes_while_somebody_is_forgotten(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = make_front()
+    front.ask(90_001)
+    database, engine = front.service.database, front.service.engine
+    write = database.write
+
+    @contextlib.contextmanager
+    def after_forgetting(**how: Any) -> Iterator[Any]:
+        monkeypatch.undo()
+        front.service.forget(3, "test")
+        with write(**how) as connection:
+            yield connection
+
+    monkeypatch.setattr(database, "write", after_forgetting)
+    engine.append([Arrival.of(Answered(9001, 90_001, 3, front.clock.now))])
+    front.service.apply_all()
+    assert engine.advisor.history.codes([3])[0] < 0
+    with database.read() as connection:
+        query = select(tables.events.c.person).order_by(tables.events.c.seq)
+        persons = list(connection.execute(query).scalars())
+    assert persons == [7, None]
+
+
+def test_large_tables_are_vacuumed_without_a_deadline(cluster: Cluster) -> None:
+    database = Database(cluster.empty_database())
+
+    def hurry(connection: Any, _: Any) -> None:
+        connection.execute("SET statement_timeout = 200")
+        connection.commit()
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.closing(database))
+        database.migrate()
+        event.listen(database.engine, "connect", hurry)
+        database.engine.dispose()
+        blocker = stack.enter_context(contextlib.closing(Database(f"{cluster.url}/atp")))
+        with blocker.engine.connect() as other:
+            other.exec_driver_sql("LOCK TABLE events")
+            timer = threading.Timer(1.0, other.rollback)
+            timer.start()
+            database.erase_deleted()
+            timer.join()
+        with pytest.raises(DatabaseGoneError), database.read() as connection:
+            connection.exec_driver_sql("SELECT pg_sleep(1)")

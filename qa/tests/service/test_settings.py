@@ -92,3 +92,9 @@ def test_every_setting_is_documented() -> None:
         assert row in page.partition(f"## [{section}]")[2].partition("\n## ")[0], name
         assert value == about.default
     assert len(Settings.model_fields) == page.count("\n## [")
+
+
+def test_days_are_kept_as_the_policy_compares_them(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text('[policy]\nholidays = ["20261225"]\n')
+    assert Settings.read(file).policy.policy().holidays == ("2026-12-25",)

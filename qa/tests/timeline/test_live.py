@@ -234,11 +234,11 @@ def test_duplicates_and_the_unknown_change_nothing(start: Advisor, now: int, sit
     )
     assert sorted(why(again)) == [
         "nobody has that id",
-        "the answer is there already",
+        "the answer is already known",
         "the answer is to another question",
         "the answer is unknown",
         "the answer is unknown",
-        "the question is there already",
+        "the question is already known",
         "the question is unknown",
     ]
     assert len(again.history.answers) == len(advisor.history.answers)
@@ -247,7 +247,7 @@ def test_duplicates_and_the_unknown_change_nothing(start: Advisor, now: int, sit
     once = advisor.observe([Accepted(10**7, 10**7 + 1, now + 2)])
     assert why(once) == []
     assert why(once.observe([Accepted(10**7, 10**7 + 1, now + 9)])) == [
-        "the answer is accepted already"
+        "the answer is already accepted"
     ]
 
 

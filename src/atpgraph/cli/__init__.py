@@ -1,8 +1,8 @@
 """The command ``atp``: thin commands over the library.
 
 To add a command, write a function whose parameters are the options and list it in ``cli/_app.py``.
-An option that several commands share is a type in :mod:`atpgraph.cli.options`; one of a single
-command is an ``opt(...)`` in place of its default. The first parameter is ``out``, a
+An option that several commands share is a type in :mod:`atpgraph.cli.options`; any other has an
+``opt(...)`` as its default. The first parameter is ``out``, a
 :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for the options that say how
 to read a graph. The command ends with one ``out.result(payload, table)``: ``--json`` prints the
 payload, otherwise the table is printed. The session also shows progress and turns errors into one
@@ -23,7 +23,7 @@ import sys
 def run() -> None:
     """Run :func:`main`, and after Ctrl-C exit at once.
 
-    Freeing all that a long job holds in memory can take seconds.
+    Freeing the memory of a long job can take seconds.
     """
     try:
         main()

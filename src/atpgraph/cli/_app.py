@@ -46,8 +46,8 @@ ELSEWHERE = dict.fromkeys(("qa", "server", "data.generate.community"), "atpgraph
 def _add_registered(groups: dict[str, Commands]) -> None:
     """Add the commands of the entry-point group ``atpgraph.commands``.
 
-    An entry is named as the command is typed, with a dot after the name of a group; it leads to a
-    group of commands (a Typer) or to the function of one command.
+    The name of an entry is the command, with a dot between a group and its command; the value is a
+    group of commands (a Typer) or the function of one command.
     """
     entries = {entry.name: entry for entry in entry_points(group="atpgraph.commands")}
     for name in [*ELSEWHERE, *sorted(entries.keys() - ELSEWHERE.keys())]:
@@ -69,7 +69,7 @@ def _add_registered(groups: dict[str, Commands]) -> None:
 
 
 def _not_installed(command: str, package: str) -> Any:
-    """Return a command that says which distribution has it."""
+    """Return a command that says which distribution provides it."""
 
     def say_so() -> None:
         message = f"atp: error: 'atp {command}' is part of {package}: pip install {package}."

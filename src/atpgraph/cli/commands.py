@@ -63,7 +63,7 @@ class Group(TyperGroup):
         return _tidy(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Translate old names and a file in place of a command; alone, print the help."""
+        """Translate old names, or a file in place of a command; without arguments, print help."""
         if ctx.parent is None and args and not ctx.resilient_parsing:
             args = self._file_described(_current_names(args))
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
@@ -80,7 +80,7 @@ class Group(TyperGroup):
         return ["info", *args] if a_file else args
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        """Run what was typed; wrong usage is one sentence and exit code 2."""
+        """Run a command line; report wrong usage in one sentence, with exit code 2."""
         standalone_mode = settings.pop("standalone_mode", True)
         try:
             code = super().main(*args, **settings | {"standalone_mode": False})
@@ -101,7 +101,7 @@ class Group(TyperGroup):
 
 
 class Commands(typer.Typer):
-    """A group of commands to register functions with."""
+    """A group of commands with which functions are registered."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=Group, no_args_is_help=True, **settings)
@@ -113,7 +113,7 @@ class Commands(typer.Typer):
 
 
 def _tidy(params: list[Any]) -> list[Any]:
-    """Show no type after flags and arguments, and arguments in capitals."""
+    """Hide the type after flags and arguments, and print arguments in capitals."""
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar, param.show_default = "", False
@@ -125,13 +125,13 @@ def _tidy(params: list[Any]) -> list[Any]:
 
 
 def _usage_of(argument: Any, _: Any) -> list[str]:
-    """Return the words of an argument in the usage line: brackets if it may be left out."""
+    """Return how the usage line shows an argument: in brackets if it is optional."""
     name = argument.metavar if argument.required else f"[{argument.metavar}]"
     return [name + "..." * (argument.nargs != 1)]
 
 
 def _current_names(args: list[str]) -> list[str]:
-    """Replace the old name of a command, and say so unless ``--quiet`` was typed."""
+    """Replace the old name of a command, and print a note unless ``--quiet`` was typed."""
     for count in (2, 1):
         old = " ".join(args[:count])
         if len(args) < count or old not in OLD_NAMES:

@@ -63,9 +63,9 @@ class Session:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
 
         It is printed when the session ends, after the progress bars are gone: on standard output,
-        or on standard error where a file went to standard output ("-"). If `report` is a folder, a
-        page with the same lines and tables is written there, or the page that `render` returns for
-        the typed command.
+        or on standard error if a file was written to standard output ("-"). If `report` is a
+        folder, a page with the same lines and tables is written there, or the page that `render`
+        returns for the typed command.
         """
         if report is not None:
             from atpgraph.report import page_of_tables, write_index
@@ -110,7 +110,8 @@ def table(
 ) -> Table:
     """Return a table for :meth:`Session.result`; numbers are aligned right and get separators.
 
-    Rows are sequences, or dictionaries: then `columns` maps headings to keys, or has the keys.
+    Rows are sequences or dictionaries. For dictionaries, `columns` maps headings to keys, or lists
+    the keys.
     """
     from rich import box
     from rich.table import Table
@@ -134,7 +135,7 @@ def table(
 
 
 def named(path: object) -> object:
-    """Return what to call a file."""
+    """Return the name of a file in messages."""
     return "standard input" if str(path) == "-" else path
 
 
@@ -159,7 +160,7 @@ def facts_table(name: object, facts: Mapping[str, Any]) -> Table:
 
 
 def _column(values: list[Any]) -> tuple[list[str], bool]:
-    """Return the texts of a column, and whether they are numbers, with as many decimals each."""
+    """Return the cells of a column as text with equal decimals, and whether they are numbers."""
     plain = [value.item() if hasattr(value, "item") else value for value in values]
     numbers = [value for value in plain if isinstance(value, float) and math.isfinite(value)]
     largest = max(map(abs, numbers), default=0.0)
@@ -219,7 +220,7 @@ def json_ready(value: Any) -> Any:
 
 
 def drop_output() -> None:
-    """Leave nothing for the interpreter to flush into a stream that does not take it."""
+    """Discard what is left to print, so that the interpreter does not fail to flush it."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -119,7 +119,7 @@ def _removed_edges(
 
 
 def _row(reason: Reason) -> list[Any]:
-    """Return the row of a removed edge; of a long cycle both ends are shown."""
+    """Return the table row of a removed edge; a long cycle is shortened to its ends."""
     (u, v), confidence, cycle = reason
     names = [*map(str, cycle), *map(str, cycle[:1])]
     if len(names) > _NAMES:
@@ -130,7 +130,7 @@ def _row(reason: Reason) -> list[Any]:
 def _timed(
     graph: atpgraph.DiGraph, method: str, options: dict[str, Any], truth: IntArray | None
 ) -> tuple[CycleBreak, dict[str, Any]]:
-    """Run a method; return its result and its row of the table, not counting compilation."""
+    """Run a method; return its result and its table row, with the time without compilation."""
     from atpgraph.util.jit import on_compilation
 
     with stage(f"breaking cycles by {method}"), on_compilation() as compiling:

@@ -27,7 +27,7 @@ Output = Annotated[Path, output("Edge list to write (.txt, .tsv, .csv, also .gz)
 
 @app.command("list")
 def list_(out: Session) -> None:
-    """List the datasets, and which are on this machine."""
+    """List the datasets and show which are on this machine."""
     from atpgraph.datasets import DATASETS, available
 
     here = set(available())
@@ -65,7 +65,7 @@ def imports(
     output: Output,
     packages: bool = opt("Write the requirements of installed packages instead."),
 ) -> None:
-    """Write the imports of your standard library, or which installed packages need which."""
+    """Write the imports in your Python's standard library, or between your installed packages."""
     from atpgraph import datasets
 
     graph = datasets.installed_packages() if packages else datasets.python_imports()
@@ -127,6 +127,6 @@ app.add_typer(generate, name="generate")
 
 
 def _saved(model: str, graph: atpgraph.DiGraph, output: Path, seed: int) -> dict[str, Any]:
-    """Write a generated graph, and return what ``--json`` says about it."""
+    """Write a generated graph, and return the facts about it for ``--json``."""
     atpgraph.write_edgelist(graph, output)
     return {"model": model, **sizes(graph), "output": output, "seed": seed}

@@ -85,7 +85,7 @@ def _graph(file: Path, reading: Reading) -> Described:
 
 
 def model_facts(model: atpgraph.ATP) -> dict[str, Any]:
-    """Return the sizes of graph, closure and fit, and how good it is, for ``--json``."""
+    """Return the sizes of the graph and its closure, and the quality of the fit, for ``--json``."""
     return {
         "purpose": model.get_params()["purpose"],
         "method": model.method_,
@@ -124,7 +124,7 @@ def fidelity_lines(model: atpgraph.ATP) -> list[Any]:
 
 
 def validation_tables(model: atpgraph.LinkPredictor) -> list[Any]:
-    """Return the tables of how well a predictor found the edges that were hidden from it."""
+    """Return tables that show how well a predictor found the edges hidden from it."""
     measured = model.validation_
     judged = [
         [name, measured[key]["auc"], measured[key]["error"]] for key, name in _QUESTIONS.items()

@@ -109,7 +109,7 @@ def recommend(
     model: Model,
     node: Annotated[str, arg("Label of the node.")],
     top: opts.Top = 10,
-    sources: bool = opt("Nodes that should link to this one, not targets."),
+    sources: bool = opt("List nodes that should link to this one, not targets."),
     explain: bool = opt("List the evidence for each."),
     include_known: bool = opt("Also list nodes that already have the link."),
     base_rate: Density = None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return typed labels as the graph has them; one that it lacks is an InputError."""
+    """Return typed labels as the graph has them; an unknown one raises an InputError."""
     labels = graph.same_labels(names)
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):

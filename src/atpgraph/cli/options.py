@@ -43,9 +43,9 @@ def opt(
 ) -> Any:
     """Return a Typer option with this help; the shell completes its `choices`.
 
-    It is part of the type of an option that several commands share, and the default of any other.
-    In the second case and without a `default`, the option is None if its type allows that, False
-    for a flag, and else required.
+    An option that several commands share has it in its type, any other as its default. In the
+    second case and without a `default`, the option is None if its type allows that, False if it is
+    a flag, and required otherwise.
     """
     if choices:
         settings.setdefault("metavar", "NAME")
@@ -140,7 +140,7 @@ _column = functools.partial(opt, show_default=False, rich_help_panel="How to rea
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a graph, as typed."""
+    """The typed options that say how to read a graph."""
 
     source: Annotated[
         str | None, _column("Column with the sources: a name, or a number from 1.")
@@ -197,12 +197,12 @@ class Reading:
 
 
 def _number_or_name(typed: str | None) -> str | int | None:
-    """Return a number as a number; a column whose name is a number has one as well."""
+    """Return a column as an int if it looks like one, else as its name."""
     return int(typed) if typed is not None and typed.isascii() and typed.isdigit() else typed
 
 
 def _common(json: Json = False, quiet: Quiet = False) -> None:
-    """Have the options of every command."""
+    """Declare the options of every command."""
 
 
 def with_session(command: Callable[..., None]) -> Callable[..., None]:
@@ -244,7 +244,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _complete(parameter: inspect.Parameter) -> None:
-    """Give an option what follows from its name and type; see :func:`opt`."""
+    """Complete an option by what follows from its name and type; see :func:`opt`."""
     kind, info = parameter.annotation, parameter.default
     if not (alone := isinstance(info, OptionInfo)):
         kind, info = get_args(kind)

@@ -1,9 +1,9 @@
 """Build closure forests by searching, within a memory budget that is checked first.
 
-Walk the forest depth first with a mark on everything that the current parent reaches, the parent
-included: what a search from the other successors finds before it runs into marks is new, and is
-marked in turn for the nodes below. So the time depends on the edges and on what is stored, not on
-the depth of the graph.
+A depth-first walk over the forest marks the current parent and everything that it reaches. A search
+from the other successors stops at marked nodes; the nodes that it finds are new, are stored, and
+are marked in turn for the nodes below. So the time depends on the number of edges and of stored
+nodes, not on the depth of the graph.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ def closure_forest(
     dag : DiGraph
         A graph without cycles.
     levels : int32 array, optional
-        Those of the graph, if they are known already.
+        Levels of the graph, if they are already known.
     memory : str or number of bytes, optional
-        Budget, such as "4GB"; by default half of what the machine has free.
+        Budget, such as "4GB"; by default half of the free memory.
     n_jobs : int, optional
         Threads; by default all cores. The result does not depend on it.
 
     Raises
     ------
     BudgetError
-        If the estimate, made first, does not fit the budget.
+        If the estimate, which is made first, exceeds the budget.
     InputError
         If the graph has a cycle.
     """
@@ -86,7 +86,7 @@ def closure_forests(
 ) -> tuple[ClosureForest, ClosureForest]:
     """Return the forests of the graph (rows: descendants) and of its reverse (columns: ancestors).
 
-    Parameters as for :func:`closure_forest`; the budget holds for both forests together.
+    Parameters as for :func:`closure_forest`; the budget is for both forests together.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _estimate(view: Positions, threads: int) -> tuple[ClosureEstimate, Int32Arra
 
 
 def _build(view: Positions, guessed: Int32Array, threads: int) -> ClosureForest:
-    """Search with guessed parents for the sizes, then with the parents that the sizes name."""
+    """Search with guessed parents to find the sizes, then with the parents that these imply."""
     n = view.n
     counts, nothing = np.zeros(n, dtype=np.int64), np.zeros(0, dtype=np.int32)
     order, start, subtree, _ = depth_first(view.nodes, guessed)
@@ -187,7 +187,7 @@ def _build(view: Positions, guessed: Int32Array, threads: int) -> ClosureForest:
 def _largest_successors(view: Positions, sizes: Int64Array) -> Int32Array:
     """Return the successor of every node that has the largest closure, −1 if it has none.
 
-    Ties go to the one farthest from the sinks: with estimated sizes it is the safer choice.
+    Ties go to the successor farthest from the sinks, the safer choice if sizes are estimates.
     """
     dag, parent = view.dag, np.full(view.n, -1, dtype=np.int32)
     inner = dag.out_degree > 0

@@ -30,15 +30,16 @@ class ClosureForest:
     extras_indptr : int64 array of n + 1 entries
         The extras of node u are ``extras[extras_indptr[u] : extras_indptr[u + 1]]``.
     extras : int32 array
-        Descendants of a node that its parent neither reaches nor is.
+        Descendants of each node, without its parent and the descendants of its parent.
     sizes : int64 array of n entries
-        |R(u)|, the node itself not counted.
+        |R(u)|, not counting the node itself.
     order : int32 array of n entries
         Depth-first preorder of the forest, the heaviest child of a node last.
     start : int32 array of n entries
-        Place of every node in `order`.
+        Position of every node in `order`.
     subtree : int32 array of n entries
-        Nodes in the forest below u, u included: the places ``start[u] : start[u] + subtree[u]``.
+        Number of nodes below u in the forest, including u: positions ``start[u] : start[u] +
+        subtree[u]``.
     slot : int32 array of n entries
         Number of steps on the way from the root that do not lead to a heaviest child; at most
         log2(n). A walk in preorder needs this many buffers plus one.
@@ -93,18 +94,19 @@ class ClosureForest:
 
     @property
     def nbytes(self) -> int:
-        """Return the size of the arrays in bytes, with those that the first query adds."""
+        """Return the size of the arrays in bytes, including those that the first query adds."""
         held = [each if isinstance(each, tuple) else (each,) for each in vars(self).values()]
         arrays = (array for each in held for array in each if isinstance(array, np.ndarray))
         return sum(array.nbytes for array in arrays)
 
     @cached_property
     def holders(self) -> tuple[Int64Array, Int32Array]:
-        """The places in `order` of the nodes that hold each node as an extra, ascending.
+        """Positions in `order` of the nodes that have each node as an extra, its holders;
+        ascending.
 
-        The nodes that reach v are the forest below v and from each holder of v down: disjoint
-        intervals of the preorder, because R only grows down the forest and an extra is new where it
-        is listed.
+        The nodes that reach v are those below v in the forest, and the holders of v with all nodes
+        below them. These are disjoint intervals of the preorder, because R only grows down the
+        forest and an extra is new where it is listed.
         """
         n = self.n_nodes
         listed = (np.ones(self.n_extras, dtype=np.int8), self.extras, self.extras_indptr)
@@ -113,7 +115,7 @@ class ClosureForest:
 
     @cached_property
     def _lookup(self) -> tuple[IntArray, Int32Array]:
-        """What :func:`_answer` looks up, in one row for each node, and the end of each interval.
+        """The lookup table of :func:`_answer`, a row for each node, and the end of each interval.
 
         A row holds `start`, `subtree`, and where the node's holders begin and end.
         """
@@ -125,7 +127,7 @@ class ClosureForest:
     def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
         """Return whether a path of at least one edge leads from each source to its target.
 
-        O(log n) for a pair. The first call indexes the extras once (8 bytes each).
+        O(log n) for each pair. The first call indexes the extras (8 bytes each).
         """
         u, v = np.broadcast_arrays(self._nodes(sources), self._nodes(targets))
         same = np.arange(self.n_nodes, dtype=np.int32)
@@ -161,9 +163,9 @@ class ClosureForest:
         return np.sort(self.order[np.cumsum(change[:-1]) > 0])
 
     def to_sparse(self, levels: npt.ArrayLike, kernel: Kernel = "log") -> sp.csr_array:
-        """Write the matrix M out: f(Δ) at every reachable pair.
+        """Return the matrix M with f(Δ) at every reachable pair.
 
-        Needs about 40 bytes for each reachable pair; nothing else in the package writes it out.
+        It needs about 40 bytes for each reachable pair; nothing else in the package builds it.
 
         Parameters
         ----------
@@ -277,7 +279,7 @@ def _answer(
     holders: Int32Array,
     answer: BoolArray,
 ) -> None:
-    """Answer by one binary search for the last holder of the target before the source."""
+    """Answer with one binary search for the last holder of the target before the source."""
     for q in range(len(sources)):
         u, v = node[sources[q]], node[targets[q]]
         if u == v:  # rare, or nearly always, as in a graph that is one component

@@ -104,7 +104,7 @@ class ReachLabels:
         return answer
 
     def _sweep(self, first: int, stop: int) -> None:
-        """Give every node the bits of all that it reaches, or that reach it, in these words."""
+        """Give every node, in these words, the bits of the nodes that it reaches or vice versa."""
         order, (down, heads, back, tails) = np.arange(len(self.lines)), self.arrays[:4]
         if first >= _UP:
             order, down, heads = order[::-1].copy(), back, tails
@@ -134,7 +134,7 @@ class ReachLabels:
         return start
 
     def _add_hubs(self) -> bool:
-        """Let the nodes with the most ways through be hubs, unless few random pairs use them."""
+        """Choose the nodes on the most paths as hubs, unless few random pairs use them."""
         arrays, n = self.arrays, len(self.lines)
         degrees = (np.diff(arrays.indptr) + 1.0) * (np.diff(arrays.back_indptr) + 1.0)
         count = min(_HUBS, n)

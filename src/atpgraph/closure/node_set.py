@@ -15,13 +15,13 @@ class NodeSet:
     """A set of nodes of a graph, in the order of the graph.
 
     Combine sets with ``&``, ``|``, ``-`` and ``^``; the other side may be any iterable of labels.
-    As an array it holds the labels.
+    NumPy converts it to an array of labels.
 
     Parameters
     ----------
     graph : DiGraph
     codes : integer array
-        Node indices, ascending and each once.
+        Distinct node indices, ascending.
 
     Examples
     --------

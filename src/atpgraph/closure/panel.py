@@ -2,8 +2,9 @@
 
 A panel finds exactly what reaches 512 nodes. A sketch is a uniform sample of the descendants of
 every node: every node gets a random rank, and the sketch of u has the s descendants of lowest rank,
-merged from the sketches of its successors (Cohen's bottom-s sketch). Those are all descendants
-where there are at most s; otherwise the highest rank among them tells how many there are.
+merged from the sketches of its successors (Cohen's bottom-s sketch). A node with at most s
+descendants has all of them in its sketch; otherwise the highest rank in the sketch tells how many
+there are.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Positions:
 
     @cached_property
     def successors(self) -> tuple[Int64Array, Int32Array]:
-        """Pointers and list, as of a CSR matrix."""
+        """The successors of every position: pointers and positions, as in a CSR matrix."""
         degree = self.dag.out_degree[self.nodes]
         indptr = np.zeros(self.n + 1, dtype=np.int64)
         np.cumsum(degree, out=indptr[1:])
@@ -82,11 +83,11 @@ class Positions:
 class Panel:
     """Which nodes of an acyclic graph reach each node of a panel.
 
-    For the nodes that the panel reaches, pass the reversed graph. Each sweep, a task of the
-    workers, takes 512 columns, which must differ. The bits of an earlier panel can be overwritten
-    (`room`), if they are as many: new memory costs more than a sweep. `slot` is the place in
-    `columns` of every node, −1 if it has none. Bit c % 64 of
-    ``bits[c // 512, position, c % 512 // 64]`` says whether a position reaches column c, or is it.
+    For the nodes that the panel reaches, pass the reversed graph. Each sweep is a task of the
+    workers and takes 512 columns, which must be distinct. `room` has the bits of an earlier panel
+    of the same size, to be overwritten: new memory costs more than a sweep. `slot` is the position
+    of every node in `columns`, or −1. Bit c % 64 of ``bits[c // 512, position, c % 512 // 64]``
+    says whether a position reaches column c, or is it.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def has_bit(bits: UInt64Array, positions: AnyArray, columns: AnyArray) -> BoolAr
 def _sweep(
     first: int, stop: int, indptr: Int64Array, successors: Int32Array, bits: UInt64Array
 ) -> None:
-    """Every position takes over the bits of its successors, which have lower positions."""
+    """Add to every position the bits of its successors, which have lower positions."""
     words, last = bits.reshape(-1), indptr[stop] - 1
     for u in range(first, stop):
         for e in range(indptr[u], indptr[u + 1]):
@@ -168,7 +169,7 @@ _AHEAD = 6  # edges: what their ends need is on its way
 
 @dataclass(frozen=True, eq=False)
 class ReachSketch:
-    """A sample of the descendants of every node; of the reversed graph, of the ancestors.
+    """A sample of the descendants of every node (for the reversed graph, of its ancestors).
 
     Build one with :func:`reach_sketch`.
 
@@ -177,7 +178,7 @@ class ReachSketch:
     members : int32 array of shape (n, s)
         Descendants of every node by rank, −1 beyond the last one.
     counts : int32 array of n entries
-        How many of a row are descendants.
+        Number of descendants in each row.
     complete : bool array of n entries
         Whether these are all descendants of the node.
     sizes : int64 array of n entries
@@ -203,7 +204,7 @@ class ReachSketch:
 
     @cached_property
     def n_pairs(self) -> int:
-        """Number of reachable pairs, as estimated."""
+        """Estimated number of reachable pairs."""
         return int(self.sizes.sum())
 
 
@@ -215,16 +216,16 @@ def reach_sketch(
     n_jobs: int | None = None,
     random_state: RandomState = 0,
 ) -> ReachSketch:
-    """Sketch the descendants of every node of an acyclic graph, O(size · edges).
+    """Sketch the descendants of every node of an acyclic graph, in O(size · edges).
 
     Parameters
     ----------
     dag : DiGraph
-        A graph without cycles. For ancestors give its reverse.
+        A graph without cycles; for ancestors, its reverse.
     levels : int32 array, optional
-        Those of the graph, if they are known already; they rise along every edge.
+        Levels of the graph, if they are already known; they rise along every edge.
     size : int
-        Members kept for each node, from 2 on: 4 bytes each.
+        Members kept for each node, at least 2, with 4 bytes each.
     n_jobs : int, optional
         Threads; by default all cores. The result does not depend on it.
     random_state
@@ -267,8 +268,9 @@ def sketch_ranks(
     """Return the ranks in the sketch of every position (n where there is none), their number, and
     whether these are all.
 
-    `unasked` marks positions that need no sketch, and so do all positions that reach them; their
-    rows count as full and have no meaning. `room` is overwritten if it has the right shape.
+    `unasked` marks positions that need no sketch; positions that reach one of them need none
+    either. Their rows count as full and have no meaning. `room` is overwritten if it has the right
+    shape.
     """
     fits = room is not None and room.shape == (view.n, size)
     found = room if room is not None and fits else np.zeros((view.n, size), dtype=np.int32)
@@ -333,8 +335,8 @@ def _merge(
 ) -> None:
     """Take the lowest ranks among the successors of each position and in their rows, ascending.
 
-    Rows are filled up with a rank that none has, so that no end of a row need be looked for. What
-    is taken does not branch either: which rank is lowest cannot be predicted.
+    Rows are padded with a rank that no node has, so that the loops need not check for their ends.
+    The lowest rank is chosen without a branch, which could not be predicted.
     """
     indptr, successors = edges
     size = found.shape[1]

@@ -109,12 +109,13 @@ class PanelRound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PanelSource:
-    """Samples of the descendants of every node, drawn afresh for every round.
+    """Samples of the descendants of every node, drawn anew in every round.
 
     A sketch with new ranks gives every node a new uniform sample of its descendants; a panel of new
-    nodes says exactly which nodes reach them. All nodes share these draws: in one round, nodes with
-    many descendants only meet the few nodes of the panel. So the vectors of the rows may learn from
-    a round while those of the columns stay fixed; the reverse graph serves the other side.
+    nodes tells exactly which nodes reach them. All nodes share these draws: in one round, nodes
+    with many descendants only meet the few nodes of the panel. So only the vectors of the rows
+    learn from a round, while those of the columns stay fixed; for the other side, use the reverse
+    graph.
     """
 
     view: Positions
@@ -228,7 +229,7 @@ def _collect(views: tuple[Positions, Positions], n_jobs: int | None) -> Paths:
 
 @compiled
 def uniform_words(i: int, drawn: PanelRound, words: UInt64Array) -> Any:
-    """Copy the bits of the uniform columns that position i reaches, itself left out; count them."""
+    """Copy the bits of the uniform columns that position i reaches, except itself; count them."""
     one = np.uint64(1)
     uniform = drawn.uniform
     for w in range(len(words)):

@@ -47,22 +47,22 @@ class Reachability:
 
     Nodes on a common cycle reach the same nodes, so each strongly connected component becomes one
     node and nothing is lost. A single question is answered by a search from both ends. Many
-    questions are answered from an index: a closure forest where it is small (O(log n) a pair), else
-    labels of 64 bytes a node, which decide most pairs and prune the search for the rest.
+    questions are answered from an index: a closure forest if that is small (O(log n) per pair),
+    else labels of 64 bytes per node, which decide most pairs and prune the search for the rest.
 
     A node reaches itself by the path without edges: ``reaches(u, u)`` is true and ``path(u, u)`` is
-    ``[u]``. It is not listed among its own descendants or ancestors, on a cycle or not. This is
-    what ``networkx.has_path``, ``shortest_path``, ``descendants`` and ``ancestors`` say.
+    ``[u]``. It is not listed among its own descendants or ancestors, even if it is on a cycle.
+    NetworkX's ``has_path``, ``shortest_path``, ``descendants`` and ``ancestors`` agree.
 
     Parameters
     ----------
     graph : DiGraph, or anything :func:`atpgraph.as_graph` takes
     index : bool or "forest" or "labels", optional
         True builds an index now, of the kind that suits the graph; a name builds that kind (a
-        :class:`~atpgraph.BudgetError` if a forest does not fit). False never builds one. By default
-        one is built as soon as searching has cost as much as building it would have.
+        forest that exceeds the budget raises a :class:`~atpgraph.BudgetError`). False never builds
+        one. By default, an index is built once the searches have cost as much as building it.
     memory : str or number of bytes, optional
-        Budget of the forest, such as "4GB"; by default half of what the machine has free.
+        Budget of the forest, such as "4GB"; by default half of the free memory.
     n_jobs : int, optional
         Threads that build the forest; by default all cores.
 
@@ -104,7 +104,7 @@ class Reachability:
             self._build()
 
     def _set_graph(self, graph: DiGraph) -> None:
-        """Start over with a graph, without an index."""
+        """Replace the graph, and start without an index."""
         self.graph = graph
         self.component, self.condensation = condense(graph)
         self._sizes = np.bincount(self.component, minlength=self.condensation.n_nodes)
@@ -140,9 +140,9 @@ class Reachability:
         return 0 if self._index is None else self._index.nbytes
 
     def only(self, types: str | Iterable[str]) -> Reachability:
-        """Return reachability along edges of some types, such as ``"is_a"`` or several names.
+        """Return the reachability along edges of one or more types, such as ``"is_a"``.
 
-        The result is kept for the next call.
+        The result is cached for the next call.
 
         Examples
         --------
@@ -199,8 +199,8 @@ class Reachability:
     def n_descendants(self, nodes: Labels | None = None) -> int | Int64Array:
         """Return the number of descendants of a label, or an array for several, or for all nodes.
 
-        The numbers of all nodes are computed together, without a forest in n / 512 sweeps over the
-        edges, and kept.
+        The numbers of all nodes are computed together and cached. Without a forest, this takes
+        n/512 sweeps over the edges.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Reachability:
         return self._count(nodes, backwards=False)
 
     def n_ancestors(self, nodes: Labels | None = None) -> int | Int64Array:
-        """Return the number of ancestors, as :meth:`n_descendants`."""
+        """Return the number of ancestors, with parameters as for :meth:`n_descendants`."""
         return self._count(nodes, backwards=True)
 
     def path(self, u: Hashable, v: Hashable) -> list[Any] | None:
@@ -226,8 +226,8 @@ class Reachability:
     def add_edges(self, edges: Any, *, inplace: bool = False) -> Reachability:
         """Return the reachability with more edges, given as pairs of labels; nodes may be new.
 
-        This object does not change unless `inplace`, which returns it. The index is kept if a path
-        already joins the ends of every new edge.
+        With `inplace`, this object is changed and returned; otherwise it stays as it is. The index
+        is kept if a path already joins the ends of every new edge.
 
         Examples
         --------
@@ -246,8 +246,9 @@ class Reachability:
     def remove_edges(self, edges: Any, *, inplace: bool = False) -> Reachability:
         """Return the reachability without some edges, given as pairs of labels.
 
-        This object does not change unless `inplace`, which returns it. The index is kept if other
-        paths replace every edge. Raises an InputError if there is no such edge.
+        With `inplace`, this object is changed and returned; otherwise it stays as it is. The index
+        is kept if other paths bypass every removed edge. Raises an InputError if the graph lacks
+        one of the edges.
         """
         pairs = pair_array(edges)
         u, v = (self.graph.codes(pairs[:, side]) for side in (0, 1))
@@ -285,7 +286,7 @@ class Reachability:
         return html_table("Reachability", rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write graph and index to one ``.npz`` file without pickle; build an index first.
+        """Write the graph and its index, built if necessary, to one ``.npz`` file without pickle.
 
         Examples
         --------

@@ -35,7 +35,7 @@ class Agony:
 
     Optimal ranks are rarely unique: over all optimal rankings that start at 0 and need no more
     ranks than the shortest one, each node has a lowest and a highest rank. Both are optimal
-    rankings themselves, and so is their mean, which keeps away from the arbitrary ends.
+    rankings themselves, and so is their mean, which avoids the arbitrary extremes.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ def agony(graph: Any, core: CyclicCore | None = None) -> Agony:
     graph : anything :func:`atpgraph.as_graph` takes
         Any directed graph; self-loops and edge weights do not influence the ranks.
     core : CyclicCore, optional
-        What lies on its cycles, where that is known.
+        The part of the graph that lies on cycles, if it is already known.
 
     Examples
     --------
-    A triangle costs its three edges whatever the ranks are; the fourth edge points up.
+    A triangle costs 3 whatever the ranks are; the fourth edge points up and costs nothing.
 
     >>> result = agony([(0, 1), (1, 2), (2, 0), (2, 3)])
     >>> result.value, result.lowest.tolist()
@@ -151,7 +151,7 @@ def largest_circulation(graph: DiGraph) -> tuple[BoolArray, Int32Array]:
 
 
 def _send(graph: DiGraph, on: BoolArray, price: Int32Array, excess: Int32Array) -> None:
-    """Send what is possible from excess to deficit along edges whose price rises by one.
+    """Send as much as possible from excess to deficit along edges whose price rises by one.
 
     Each such edge has an entry at either end: `heads` is the node at the other end, as −1 − node
     while the entry is not usable, `mate` the entry there. The one at the source is usable while the
@@ -183,7 +183,7 @@ def _enter(ends: Any, on: Any, following: Any, heads: Any, mate: Any) -> Any:
 
 @kernel
 def spread(rows: Any, on: Any, price: Any, distance: Any, goal: Any, far: int) -> int:
-    """Dial's algorithm on reduced costs: shorten `distance`, which nodes start from, along arcs.
+    """Lower `distance`, given at the start nodes, along arcs: Dial's algorithm on reduced costs.
 
     The arcs are the residual ones, u → v at cost 1 + price[u] − price[v] for an edge that is on
     and v → u at −1 + price[v] − price[u] for another. Stops at the nearest node of the goal and
@@ -215,7 +215,7 @@ def spread(rows: Any, on: Any, price: Any, distance: Any, goal: Any, far: int) -
 
 @kernel
 def _move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before: Any) -> None:
-    """Put v into the list of distance d, if that is less than its own."""
+    """Move v to the list of distance d, if that is less than its current distance."""
     if d < distance[v]:
         if distance[v] < far:
             unlink(v, distance, first, after, before)

@@ -12,7 +12,7 @@ from atpgraph.util.jit import kernel
 
 @kernel
 def dfs_climb(indptr: Any, targets: Any, climb: Any) -> None:
-    """Depth-first search from the nodes in order; for a back edge, how many levels it climbs.
+    """Search depth first from the nodes in order; store how many levels each back edge climbs.
 
     `climb` has one entry per edge and stays 0 for all edges that are not back edges.
     """
@@ -48,11 +48,11 @@ def dfs_climb(indptr: Any, targets: Any, climb: Any) -> None:
 
 @kernel
 def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any) -> Any:
-    """Positions of the nodes in the line that Eades, Lin and Smyth's greedy heuristic makes.
+    """Return the position of each node in the order of Eades, Lin and Smyth's greedy heuristic.
 
-    Sinks go to the end, sources to the front, else the node with the largest out-degree minus
-    in-degree goes to the front. Nodes sit in buckets by that difference (doubly linked lists), so
-    the whole is O(n + m); no self-loops.
+    Sinks go to the end, sources to the front; if there are none, the node with the largest
+    out-degree minus in-degree goes to the front. Nodes are kept in buckets by that difference
+    (doubly linked lists), so the time is O(n + m). The graph must have no self-loops.
     """
     n = len(indptr) - 1
     position = np.full(n, -1, dtype=np.int64)

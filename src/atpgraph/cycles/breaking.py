@@ -56,14 +56,14 @@ class CycleBreak:
     scores : float64 array
         The confidence that each removed edge is wrong, in the units of the method: the probability
         of pointing down for ``"bayes"``, ``"sift"`` and ``"minimum"`` (if ``"bayes"`` falls back on
-        ``"sa-g"``, the score of that); votes; else how far it goes down by the method's node score;
-        infinity for a self-loop.
+        ``"sa-g"``, the score of that); the number of votes for voting methods; otherwise how far
+        the edge goes down by the method's node score. A self-loop has infinity.
     weight : float
-        Sum of the weights of the removed edges; their number without weights.
+        Sum of the weights of the removed edges; without weights, their number.
     lower_bound : float or None
-        No set of edges of less weight breaks all cycles; proven by ``"minimum"`` only.
+        Lower bound on the weight of any set of edges that breaks all cycles, by ``"minimum"`` only.
     reverse : bool
-        Whether `dag` has the removed edges reversed instead of none.
+        Whether `dag` contains the removed edges, reversed.
     timings : dict
         Seconds by stage.
     """
@@ -105,7 +105,7 @@ class CycleBreak:
     def removed_graph(self) -> DiGraph:
         """The removed edges as a graph of all nodes, weighted by their scores.
 
-        A self-loop, whose score is infinite, weighs one more than the worst of the others.
+        A self-loop, whose score is infinite, weighs one more than the highest other score.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class CycleBreak:
 
 
 class Agreement(NamedTuple):
-    """How well the removed edges match the ones that should go."""
+    """How well the removed edges match the edges that should be removed."""
 
     precision: float
     recall: float
@@ -265,7 +265,7 @@ def break_cycles(
         ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
         ``springs`` (cheap on large graphs), ``bayes`` (probably wrong edges), ``sift`` (few edges,
         preferring those that are probably wrong), ``minimum`` (the fewest, or the least weight,
-        with a proof where `time_limit` suffices). ``auto`` is ``sift`` up to 300,000 edges on
+        with a proof if `time_limit` suffices). ``auto`` is ``sift`` up to 300,000 edges on
         cycles, beyond that ``springs``.
     weights : str, array or mapping, optional
         What removing each edge costs: ``"weight"`` for the weights of the graph, another name for a
@@ -279,7 +279,7 @@ def break_cycles(
     time_limit : float
         Seconds that ``minimum`` may spend on the proof, after the local search.
     random_state : int, Generator or None
-        Seed of the draws; ties are drawn, never decided by the order of the input.
+        Seed of the random draws; ties are broken at random, never by the order of the input.
 
     Returns
     -------
@@ -316,7 +316,7 @@ def break_cycles(
 
 
 def _break(space: Workspace, name: str, reverse: bool) -> CycleBreak:
-    """Run a method, restore what may stay, and add the self-loops, which always go."""
+    """Run a method, restore edges that may stay, and add all self-loops to the removed edges."""
     started = time.perf_counter()
     graph, edges = space.graph, space.on_cycles.edges
     method = METHODS[space.settle(name)]

@@ -1,7 +1,7 @@
 """The cycles that removed edges close: restore edges that close none, and show one for each other.
 
-An edge u → v closes a cycle with the edges that stay exactly if they have a path from v to u. It is
-searched for from both ends, level by level, so it is a shortest one.
+An edge u → v closes a cycle with the edges that stay if and only if these have a path from v to u.
+The search for it runs from both ends, level by level, so it finds a shortest one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRIES = 10**13  # most tries × nodes², below a second: a try takes about 60 m
 
 
 def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
-    """Put removed edges back where that closes no cycle, in the order given; changes `removed`.
+    """Put back removed edges that close no cycle, in the order given; changes `removed`.
 
     Without the removed edges the graph must be acyclic. With tens of thousands of nodes on cycles
     and thousands of removed edges, some at the end of the order may stay removed needlessly.
@@ -113,9 +113,10 @@ def _search(rows: Any, sources: Any, removed: Any, level: Any, edges: Any, resto
 def _raise_levels(
     rows: Any, removed: Any, level: Any, u: int, v: int, queue: Any, waiting: Any
 ) -> None:
-    """Let levels rise along the edge u → v, and along all edges from there.
+    """Raise levels along the edge u → v, and along all edges reachable from there.
 
-    First in, first out: last in, first out visits nodes below many paths again and again.
+    Nodes wait in a queue: with a stack, nodes with many paths to them would be visited again and
+    again.
     """
     if level[v] > level[u]:
         return

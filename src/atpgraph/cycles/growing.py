@@ -1,4 +1,4 @@
-"""New edges for a graph whose cycles are broken: which of them have to go."""
+"""Add edges to a graph whose cycles are broken, without the new ones that close a cycle."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SWEEPS = 10  # of the guess at the levels of new nodes
 class GrownGraph:
     """A graph with new nodes and edges, its cycles still broken.
 
-    `removed` are the edges left out to break cycles, those of before and new ones; `new_edges` are
-    the edges that the old graph did not have. The nodes of the old graph come first.
+    `removed` are the old and new edges left out to break cycles; `new_edges` are the edges that the
+    old graph did not have. The nodes of the old graph come first.
     """
 
     graph: DiGraph
@@ -34,11 +34,11 @@ class GrownGraph:
 
 
 def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -> GrownGraph:
-    """Add nodes and edges to a graph whose cycles are broken; what was kept stays kept.
+    """Add nodes and edges to a graph whose cycles are broken; edges that were kept stay.
 
-    Only new edges are removed, and only those that close a cycle: in the order of how far they go
-    down the levels, an edge goes if it closes a cycle with the acyclic graph and the new edges
-    before it. The level of a new node is guessed from its neighbors.
+    Only new edges are removed, and only those that close a cycle. They are tried by how far they go
+    down the levels, and removed if they close a cycle with the acyclic graph and the new edges
+    before them. The level of a new node is guessed from its neighbors.
 
     `removed` are the edges of `graph` that are left out to break its cycles, `levels` the levels of
     its nodes. Weights of edges that both graphs have are added up, if `graph` has weights.
@@ -65,7 +65,7 @@ def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -
 
 
 def _closing(graph: DiGraph, new: AnyArray, gone: AnyArray, levels: Float64Array) -> AnyArray:
-    """True for the new edges that have to go, self-loops apart."""
+    """Return a mask of the new edges to remove, not counting self-loops."""
     here = np.flatnonzero(~gone)
     here = here[cyclic_edges(graph.keep_edges(~gone))]
     end = levels[graph.targets[here]]

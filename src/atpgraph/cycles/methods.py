@@ -3,13 +3,13 @@
 All of them work inside the strongly connected components only, on the *core*: the graph of the
 edges that lie on cycles, without self-loops. Two mechanisms serve them all, each one offline pass:
 
-*By edge* (greedy and voting): edges have a total order; the worst edge that lies on a cycle goes,
-again and again. So an edge goes exactly if it closes a cycle with better edges only.
+*By edge* (greedy and voting): edges have a total order; the worst edge on a cycle is removed, again
+and again. So an edge is removed if and only if it closes a cycle with better edges.
 
 *By node* (forward, backward, degree ratio): nodes have a total order; the top node of a component
-loses its out-edges (or in-edges) inside it and so leaves all cycles, again and again. So an edge
-goes exactly if its later end loses that side and both ends are in one component of the nodes up to
-that end.
+loses its out-edges (or in-edges) inside it and so leaves all cycles, again and again. So an edge is
+removed if and only if its later end loses that side and both ends are in one component of the nodes
+up to that end.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Workspace:
     _cache: dict[str, Solution] = field(default_factory=dict)
 
     def settle(self, method: str) -> str:
-        """Return the method meant: "auto" depends on the number of edges on cycles."""
+        """Return the method to run; "auto" depends on the number of edges on cycles."""
         if method != "auto":
             return METHODS[method].name
         chosen = AUTO if len(self.on_cycles.edges) <= AUTO_EDGES else "springs"
@@ -96,7 +96,7 @@ class Workspace:
 
     @cached_property
     def on_cycles(self) -> CyclicCore:
-        """What lies on cycles: indices of edges and nodes, and the graph of them."""
+        """The cyclic core: the indices of its edges and nodes, and the graph that they form."""
         return cyclic_core(self.graph)
 
     @property
@@ -160,7 +160,7 @@ class Workspace:
         return removed
 
     def solve(self, method: str) -> Solution:
-        """Core edges that `method` removes, and the score of every core edge; remembered."""
+        """The core edges that `method` removes, and the score of every core edge; cached."""
         checkpoint()
         if method not in self._cache:
             self._cache[method] = Solution(*METHODS[method].run(self))
@@ -279,7 +279,7 @@ def _mfas(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 
 def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
-    """Greedy by the posterior probability of pointing down; sa-g where that removes far less."""
+    """Remove edges by the probability of pointing down, or by sa-g if that removes far fewer."""
     core = space.core
     probability, position = downward_probability(
         core,
@@ -299,10 +299,10 @@ def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 
 def _sift(space: Workspace, bias: float = BIAS) -> tuple[BoolArray, FloatArray]:
-    """Local search from the result of bayes: few edges, and among as few the likely wrong ones.
+    """Improve the result of bayes by local search: few edges, preferring those probably wrong.
 
-    An edge that probably points down costs less, so that of the many sets of about the least cost
-    the search prefers the ones that the sampler believes in.
+    An edge that probably points down costs less, so among the many sets of about the least cost the
+    search prefers those that the sampler considers likely.
     """
     core, rng = space.core, space.rng("sift")
     removed, scores, _ = space.solve("bayes")
@@ -317,7 +317,7 @@ def _sift(space: Workspace, bias: float = BIAS) -> tuple[BoolArray, FloatArray]:
 
 
 def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
-    """Sift without bias, then solve exactly, component by component, until the time is over."""
+    """Sift without bias, then solve exactly, component by component, until time runs out."""
     from atpgraph.cycles.minimum import cheapest_cut  # imports scipy.optimize, which takes time
 
     removed, confidence = _sift(space, 0.0)

@@ -1,12 +1,12 @@
 """The cheapest set of edges that breaks all cycles, with a proof: set cover over generated cycles.
 
 Minimize Σ w(e) x(e) subject to Σ x(e) ≥ 1 over the edges of every cycle found so far. First as a
-linear program: cycles that its solution violates are added until there is none, which gives a lower
-bound, and cutting the edges in the order of x gives a good set. Where the two differ, dynamic
-programming finds the best order of few nodes, and else the same with whole numbers decides (HiGHS):
-first for the edges in which x and the best set differ, which mostly gives a cheapest set, then for
-those that the reduced costs leave undecided, which proves it. Components are solved one by one,
-small ones first.
+linear program: cycles that its solution violates are added until there are none. This gives a lower
+bound, and cutting the edges in the order of x gives a good set. If the two differ, dynamic
+programming finds the best order of a few nodes, and for more nodes, integer programs (HiGHS)
+decide: first over the edges in which x and the best set differ, which usually gives a cheapest set,
+then over those that the reduced costs leave undecided, which proves it. Components are solved one
+by one, small ones first.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def cheapest_cut(
     """Return the cheapest set of edges found, and a lower bound on the weight of any such set.
 
     All edges of `core` lie on cycles; those of `kept` must stay and are acyclic. `removed` is a set
-    that breaks all cycles, to improve on. After so many seconds no component is solved any more;
-    the first call on a machine also compiles kernels, and that time does not count.
+    that breaks all cycles, to improve on. After `seconds`, no further component is solved; time
+    spent compiling kernels, as in the first call on a machine, does not count.
     """
     with on_compilation() as compiling:
         until = _Deadline(time.perf_counter() + seconds, compiling)
@@ -63,7 +63,7 @@ def cheapest_cut(
 
 @dataclass(frozen=True)
 class _Deadline:
-    """When to stop; time spent compiling puts it off."""
+    """The time at which to stop, postponed by the time spent compiling."""
 
     at: float
     compiling: Watch
@@ -125,7 +125,7 @@ class _Cut:
         return self.bound >= self.best - _TOLERANCE * max(self.best, 1.0)
 
     def solve(self, until: _Deadline) -> None:
-        """Improve both bounds until they meet or the time is over."""
+        """Improve both bounds until they meet or time runs out."""
         x = np.zeros(self.graph.n_edges)
         gain, linear = np.inf, None
         while self._add_cycles(x) and gain > _STALLED * (self.best - self.bound):
@@ -155,7 +155,7 @@ class _Cut:
                 return
 
     def _order_exactly(self) -> None:
-        """Take the cheapest order of few nodes: dynamic programming over their sets (Lawler)."""
+        """Find the cheapest order of a few nodes: dynamic programming over their sets (Lawler)."""
         graph, n = self.graph, self.graph.n_nodes
         cost = np.zeros((n, n))
         cost[graph.sources, graph.targets] = np.where(self.kept, self.best + 1.0, self.weights)
@@ -193,7 +193,7 @@ class _Cut:
             self._round(x)
 
     def _linear(self, weights: Float64Array, until: _Deadline) -> Any:
-        """Solve the linear program of the cycles found so far; None if the time is over before."""
+        """Solve the linear program of the cycles found so far; None if time runs out."""
         left = until.left()
         if left <= 0.0:
             return None
@@ -218,7 +218,7 @@ class _Cut:
         return sp.csr_array((np.ones(ends[-1]), edges, ends), shape=(len(rows), self.graph.n_edges))
 
     def _whole(self, lower: Float64Array, upper: Float64Array, until: _Deadline) -> float:
-        """Solve in whole numbers between two bounds; return a lower bound on such a solution."""
+        """Solve the integer program between two bounds; return a lower bound on its solutions."""
         bound = 0.0
         while (left := until.left()) > 0.0:
             checkpoint()
@@ -269,7 +269,7 @@ class _Cut:
         self._take(anneal(graph, cost, position, self.rng, _MOVES * graph.n_edges), x)
 
     def _take(self, cut: BoolArray, x: Float64Array) -> None:
-        """Restore the edges of a cut that need not go; keep the cut if it is the best so far."""
+        """Restore edges of a cut that may stay; keep the cut if it is the best so far."""
         edges = np.flatnonzero(cut)
         if np.any(cut & self.kept):
             return
@@ -281,9 +281,9 @@ class _Cut:
 
 @kernel
 def _cheapest_order(low: Any, high: Any, half: int, least: Any) -> Any:
-    """Return the place of each node; fill in what the edges in each set of nodes cost at least.
+    """Return the position of each node; fill in the least cost of an order of each set of nodes.
 
-    `low` and `high` have what the edges from a node into the sets of the first `half` nodes cost,
+    `low` and `high` have the cost of the edges from a node into the sets of the first `half` nodes,
     and into those of the others; a set is a number whose bits are its nodes.
     """
     n, mask = len(low), (1 << half) - 1
@@ -309,7 +309,7 @@ def _cheapest_order(low: Any, high: Any, half: int, least: Any) -> Any:
 
 @kernel
 def _short_cycles(indptr: Any, targets: Any, sources: Any, x: Any, rank: Any) -> Any:
-    """For each node a cycle of length below 1 by x, through nodes of higher rank only.
+    """Find, for each node, a cycle of length below 1 under x, through nodes of higher rank only.
 
     Dijkstra's algorithm with a binary heap; returns the ends of the cycles, and their edges.
     """

@@ -1,17 +1,17 @@
-"""When does an edge close a cycle, as edges arrive in order? Offline, in O(m log m).
+"""Find which edges close a cycle as edges arrive in order: offline, in O(m log m).
 
-Every removal strategy of the package asks one question of each edge: once all edges that arrive
-no later than it are there, do its ends lie in one strongly connected component? Asking edge by
-edge costs one SCC pass each. Here all edges are answered together by divide and conquer over
-time: take the SCCs of the edges that arrived by the middle; edges inside one of them were answered
-in the first half, and only those need be looked at there; for the second half the SCCs are
-contracted to single nodes. So each edge is in one subproblem per level of the recursion.
+Every removal strategy of the package asks one question about each edge: once all edges that arrive
+no later are there, do its ends lie in one strongly connected component? Asking for one edge at a
+time costs one SCC pass each. Here all edges are answered together by divide and conquer over time:
+take the SCCs of the edges that arrived by the middle; edges inside one of them were answered in the
+first half, and only those need be looked at there; for the second half the SCCs are contracted to
+single nodes. So each edge is in one subproblem per level of the recursion.
 
 In the second half, an edge of the first that is the only way into its head, or out of its tail, is
-contracted as well: whoever reaches one end later reaches the other, and the answers are the same.
-So a long cycle, which closes with its last edge only, shrinks by half at each level. And of edges
-of the first half that now stand side by side one is kept: a large component soon has thousands of
-them to each node that joins it later. On random graphs that leaves a quarter of the work.
+contracted as well: any node that later reaches one end reaches the other, and the answers are the
+same. So a long cycle, which closes with its last edge only, shrinks by half at each level. Of
+parallel edges of the first half, one is kept: a large component soon has thousands of them to each
+node that joins it later. On random graphs this leaves a quarter of the work.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from atpgraph.util.jit import kernel
 def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
     """Set closes[when[i]] where the ends of edge i are in one SCC of the edges up to that time.
 
-    The edges come sorted by source, u → v, and all of them lie inside SCCs of the whole graph.
-    Those that are asked about are numbered from 1 on in `when`, in the order of their arrival; the
-    others, which are there from the start, have 0. `u`, `v` and `when` are scratch afterwards.
+    The edges come sorted by source, u → v, and all of them lie inside SCCs of the whole graph. The
+    edges in question are numbered from 1 in `when`, in the order of their arrival; the others,
+    which are there from the start, have 0. `u`, `v` and `when` are scratch afterwards.
 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
     whole slice is there; so each of its nodes is a source. It answers for the edges numbered from
@@ -160,7 +160,7 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
 
 
 def closes_in_order(n: int, sources: IntArray, targets: IntArray, order: IntArray) -> BoolArray:
-    """For each edge: are its ends in one SCC of the edges that arrive no later than it?
+    """Return for each edge whether its ends are in one SCC of the edges that arrive no later.
 
     All edges must lie on cycles of the whole graph of `n` nodes. `order` lists the edges in
     question, the first to arrive first. All others arrive before them, must not close a cycle

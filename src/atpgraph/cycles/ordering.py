@@ -1,14 +1,15 @@
-"""Orders of the nodes: sample them, sift one to a local optimum, anneal the edges it leaves out.
+"""Sample orders of the nodes, sift one to a local optimum, and anneal the edges it leaves out.
 
 The model behind the sampler: the nodes have independent uniform positions in [0, 1]; an edge of
 weight w points down (from the higher position to the lower) with odds exp(−coldness · w). Given the
 others, the position of one node has a piecewise constant density with breaks at its neighbors'
 positions, so it is drawn exactly in O(d log d) for d neighbors. At infinite coldness the same step
-moves the node to a cheapest place in the order, a random one of equal ones: sifting.
+moves the node to a cheapest place in the order, with ties broken at random: sifting.
 
-A wrong edge closes a cycle, so it mostly points far down, while an edge between neighbors in the
-order is often just not decided. The dependence of the odds on how far an edge points down is
-learned from the samples; the draw of the plain model is then a proposal (Metropolis and Hastings).
+A wrong edge closes a cycle, so it usually points far down, while the direction of an edge between
+neighbors in the order is often just uncertain. The dependence of the odds on how far an edge points
+down is learned from the samples; the draw of the plain model is then a proposal (Metropolis and
+Hastings).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def downward_probability(
 
 
 def _excess(gaps: Float64Array, total: float) -> Float64Array:
-    """Return the log odds of pointing up to pointing down by each distance, for pairs of nodes.
+    """Return the log odds that an edge points up rather than down, by distance, per pair of nodes.
 
     `gaps` counts the edges that point down by their distance, `total` all edges.
     """
@@ -119,8 +120,8 @@ def sift(
 ) -> Float64Array:
     """Move each node to its best place in the order, repeatedly; return the positions.
 
-    The first `warm` sweeps draw the places of the sampler, at rising coldness. After them the
-    weight of the edges that point down never grows. At most `most` more sweeps over the nodes.
+    The first `warm` sweeps draw positions as the sampler does, at rising coldness. At most `most`
+    more sweeps follow, in which the weight of the edges that point down never grows.
     """
     rows, state, flat = TwoWayRows.of(graph), _state(rng), np.zeros(0)
     position, stale, least = start, 0, np.inf
@@ -147,12 +148,12 @@ def anneal(
     rng: np.random.Generator,
     moves: int,
 ) -> BoolArray:
-    """Return the edges to leave out, at most as heavy in sum as those that point down now.
+    """Return edges to leave out, in total no heavier than those that point down now.
 
     Simulated annealing over orders of the *edges*: each edge that stays comes after the ones that
     stay and enter its source. A move puts an edge back right after those (or right before the ones
-    that leave its target) and takes out the edges in its way. Where most nodes have one edge in or
-    out this finds what no move of a single node does.
+    that leave its target) and takes out the edges in its way. If most nodes have one edge in or
+    out, this finds improvements that no move of a single node does.
     """
     rows = TwoWayRows.of(graph)
     rank = spread_out(np.argsort(position, kind="stable"))
@@ -200,7 +201,7 @@ def _sweep(
 ) -> None:
     """Redraw the position of every node, given all others.
 
-    `excess` is what an edge costs beyond `coldness`, by how far it points down; empty for nothing.
+    `excess` is the cost of an edge beyond `coldness`, by how far it points down; empty for none.
     """
     n, bins = len(position), len(excess)
     indptr, targets = rows.indptr, rows.targets

@@ -26,14 +26,14 @@ ANCHOR = 0.3  # a weak spring from each node to 0
 
 @dataclass(frozen=True, eq=False)
 class TrueSkill:
-    """Skill of every node, a normal belief.
+    """The skill of every node, as a normal distribution.
 
     Attributes
     ----------
     mu, sigma : float64 arrays
         Mean and standard deviation of the belief about each node's skill.
     n_passes : int
-        How often the edges were played.
+        Number of passes over the edges.
     """
 
     mu: Float64Array
@@ -108,7 +108,7 @@ def trueskill(
 
 @kernel
 def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> None:
-    """Update the beliefs by the matches in order: the closed form for one against one."""
+    """Update the beliefs after each match, in order, by the closed form for two players."""
     for match in matches:
         x, w = match >> 32, match & 0xFFFFFFFF
         vw, vx = belief[w, 1] + tau * tau, belief[x, 1] + tau * tau
@@ -173,11 +173,11 @@ def pagerank(
 def spring_positions(graph: DiGraph, weights: Float64Array | None = None) -> Float64Array:
     """Return a position for every node; most edges go up.
 
-    Every edge u → v is a spring that wants v one step above u. Least squares with all springs alike
-    would let wrong edges pull the order out of shape, so it is solved again a few times, each
-    spring weaker the more it points down (a Cauchy weight), and weaker the longer it is where it
-    points up (an edge may span several levels). Each solution is a few steps of conjugate gradients
-    from the one before, and a step is one pass over the edges.
+    Every edge u → v is a spring that pulls v to one step above u. With springs of equal strength,
+    wrong edges would distort the order. So the least-squares problem is solved several times; each
+    time, a spring gets weaker the further it points down (a Cauchy weight), or the longer it is if
+    it points up (an edge may span several levels). Each solution takes a few steps of conjugate
+    gradients from the one before, and a step is one pass over the edges.
 
     `weights` are the strengths of the springs, by default 1.
 
@@ -189,7 +189,7 @@ def spring_positions(graph: DiGraph, weights: Float64Array | None = None) -> Flo
     References
     ----------
     De Bacco, Larremore and Moore, "A physical model for efficient ranking in networks", Science
-    Advances 2018, has the springs; giving way is ours.
+    Advances 2018, has the springs; the changing strengths are ours.
     """
     from scipy.sparse.linalg import LinearOperator, cg  # takes a tenth of a second
 

@@ -39,7 +39,7 @@ class Estimate:
     Attributes
     ----------
     nodes, edges, core_nodes, core_edges : int
-        Of the graph, and those that lie on cycles.
+        Numbers of nodes and edges in the graph, and of those on cycles.
     pairs : float
         Reachable pairs once the cycles are broken.
     memory, available : int
@@ -66,7 +66,7 @@ def estimate(graph: Any, **params: Any) -> Estimate:
     """Estimate what ``ATP(**params).fit(graph)`` needs, in about a second per million edges.
 
     Cycles are not broken as the fit would break them: a quicker method stands in, whose closure is
-    of about the same size. So the numbers are rough where much of the graph lies on cycles.
+    of about the same size. So the numbers are rough if much of the graph lies on cycles.
 
     Parameters
     ----------

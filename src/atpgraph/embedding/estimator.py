@@ -129,7 +129,7 @@ class ATP(Estimator):
         By how much all scores were lowered at the end, so that fewer pairs without a path score
         above 0, at the price of a few paths that score below it.
     n_reachable_pairs_ : int
-        Pairs joined by a path; an estimate for reachability.
+        Number of pairs joined by a path; an estimate for reachability.
 
     Examples
     --------
@@ -305,7 +305,7 @@ class ATP(Estimator):
             self.source_[:, -2] -= zero
 
     def _measure(self, paths: Paths, *, place_zero: bool = False) -> Evaluation:
-        """Evaluate the vectors, after placing the zero of their scores if that is asked for."""
+        """Evaluate the vectors, after placing the zero of their scores if requested."""
         effort = 1.0 if paths.dag.n_nodes <= _MANY_NODES else 0.5
         sample = PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
         if place_zero:
@@ -320,7 +320,7 @@ class ATP(Estimator):
         return found
 
     def _evaluated(self) -> Evaluation:
-        """Return the evaluation; of a grown model it is made when it is first asked for."""
+        """Return the evaluation; for a grown model it is computed on first use."""
         if isinstance(self._evaluation, Paths):
             return self._measure(self._evaluation)
         return self._evaluation
@@ -336,14 +336,14 @@ class ATP(Estimator):
     def threshold_(self) -> float:
         """The score above which :meth:`predict` predicts a path.
 
-        It has the best F1 over all pairs of the graph. Above 0 are more of the edges, but also more
-        pairs without a path.
+        It has the best F1 over all pairs of the graph. A threshold of 0 would find more of the
+        edges, but also more pairs without a path.
         """
         return self._evaluated().threshold
 
     @property
     def calibration_(self) -> Calibration | None:
-        """Turns scores into probabilities; None for models of earlier versions."""
+        """The curve that turns scores into probabilities; None for models of earlier versions."""
         return self._evaluated().calibration
 
     @property
@@ -393,7 +393,7 @@ class ATP(Estimator):
         Cycles that the new edges close are broken by leaving out new edges. Vectors of new nodes
         are learned first, then those of all nodes with new descendants or ancestors, in a few
         rounds; the others keep theirs. Parameters stay as fitted. Fidelity, threshold and
-        calibration are measured when they are first asked for.
+        calibration are measured on first use.
 
         Parameters
         ----------
@@ -465,7 +465,7 @@ class ATP(Estimator):
         return reach
 
     def _kept(self, name: str, of: object, make: Callable[[], Any]) -> Any:
-        """Return what `make` returns, and keep it until `of` is another object."""
+        """Return the result of `make`, cached until `of` is another object."""
         if name not in vars(self) or vars(self)[name][0] is not of:
             setattr(self, name, (of, make()))
         return vars(self)[name][1]
@@ -547,8 +547,8 @@ class ATP(Estimator):
     ) -> Any:
         """Find up to k nodes that each node of `u` leads to; return their labels and scores.
 
-        Every node is compared. One node gives two arrays; several give two lists with an array for
-        each node, since fewer than k nodes may be above the threshold.
+        Every node of the graph is compared. For one node, the results are two arrays; for several,
+        two lists with an array for each node, since fewer than k nodes may be above the threshold.
 
         Parameters
         ----------
@@ -556,14 +556,15 @@ class ATP(Estimator):
         k : int
         order : {"nearest", "score"}
             "nearest": smallest difference of levels first, then largest score. "score": largest
-            score first, which gives the most certain but mostly the farthest nodes. Near nodes are
-            the hardest to predict, so "nearest" leaves out what a search of the graph from `u` does
-            not find (with `vector`, it cannot check).
+            score first, which gives the most certain but usually the farthest nodes. Near nodes are
+            the hardest to predict, so "nearest" leaves out nodes that a search of the graph from
+            `u` does not find (with `vector`, it cannot check).
         threshold : float or None
             Leave out nodes that do not score above this, by default `threshold_`. None returns k
             nodes whatever their scores; it needs ``order="score"``.
         vector : array, optional
-            A source vector, such as :meth:`fold_in` returns, or a row of them each, instead of `u`.
+            A source vector, as :meth:`fold_in` returns it, or an array with one in each row,
+            instead of `u`.
         as_frame : bool
             Return a pandas data frame with the columns source, target and score.
         """
@@ -627,13 +628,14 @@ class ATP(Estimator):
         """Build an approximate index, for many queries on a large model.
 
         :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
-        same in a fraction of the time, and measures its recall on a sample (``recall_``). If the
-        recall is below 0.95, it searches exactly and says so. Needs Faiss, the extra ``ann``.
+        same nodes in a fraction of the time, and measures its recall on a sample (``recall_``). If
+        the recall is below 0.95, it searches exactly and logs a warning. Needs Faiss, the extra
+        ``ann``.
 
         Parameters
         ----------
         direction : {"targets", "sources"}
-            What to look for: what nodes lead to, or what leads to them.
+            Whether to find nodes that a node leads to, or nodes that lead to it.
         """
         self._fitted()
         return NeighborIndex(self, direction)
@@ -654,9 +656,9 @@ class ATP(Estimator):
         """Return the source and target vector of each node, side by side.
 
         They describe what a node reaches and what reaches it, and are poor features for classifying
-        nodes by their direct links. Accuracy for the topic of a paper in generated citation graphs
-        (2,800 papers, seven topics, 20 % labeled, five seeds; ``benchmarks/features.py``), with 50
-        and 80 % of the citations within a topic:
+        nodes by their direct links. Accuracy of predicting the topic of a paper in generated
+        citation graphs (2,800 papers, seven topics, 20% labeled, five seeds;
+        ``benchmarks/features.py``), with 50 and 80% of the citations within a topic:
 
         ==================================================  =====  =====
         levels alone                                        0.143  0.144
@@ -723,7 +725,7 @@ class ATP(Estimator):
 
 
 def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:
-    """Return the labels that one label, a list or a graph stands for; pairs may be either."""
+    """Return the labels that a label, a list of labels or a graph stands for."""
     with contextlib.suppress(InputError):  # not hashable, so not a label
         if graph.codes_or_minus_one([nodes])[0] >= 0:
             return [nodes]

@@ -27,7 +27,7 @@ from atpgraph.util.frames import html_table
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """How many pairs with and without a path have scores in each of some ranges."""
+    """Numbers of pairs with and without a path, by range of scores."""
 
     edges: Float64Array  # bounds of the ranges, ascending; the first and last range are open
     paths: Float64Array  # number of pairs in each range, estimated, one more than there are bounds
@@ -195,16 +195,16 @@ class Fidelity:
     distance_2, distance_3_to_5, distance_6_to_10, distance_above_10 : float
         The same for pairs at these distances.
     look_alike_targets, look_alike_sources : float
-        Share of pairs predicted though there is no path: a node with the target of another node's
+        Share of pairs predicted although there is no path: a node with the target of another node's
         path, on a higher level; a node with the source of a path to another, on a lower level.
     random_pairs : float
         Share predicted among random pairs without a path.
     auc, auc_sources : float
         Probability that a path scores higher than a look-alike.
     level_auc : float
-        `auc` of the difference of levels in place of the score.
+        `auc` with the difference of levels as the score.
     precision_targets, precision_sources : float
-        Share of correct ones among the five targets (sources) with the largest scores, or fewer if
+        Share of correct nodes among the five targets (sources) with the largest scores, or fewer if
         the node has fewer.
     f1 : float
         F1 over all pairs of nodes.
@@ -264,7 +264,7 @@ class Fidelity:
     def is_poor(self) -> bool:
         """Whether a line is far from its goal, or levels alone are about as good.
 
-        Never for graphs with too few paths to tell.
+        False for graphs with too few paths to tell.
         """
         little = self.auc - self.level_auc < (1.0 - self.level_auc) / 3
         lines = self.lines()
@@ -312,8 +312,8 @@ def evaluate(
     sample : PathSample
     source, target : float arrays of shape (nodes, components)
     cut : float, optional
-        The score above which a path is predicted in the report; None if only the threshold, which
-        maximizes F1 over all pairs, means anything.
+        The score above which a path is predicted in the report; None if 0 has no meaning, so that
+        the threshold with the best F1 over all pairs is used.
 
     Examples
     --------
@@ -374,8 +374,8 @@ def evaluate(
 def best_zero(sample: PathSample, source: FloatArray, target: FloatArray) -> float:
     """Return the score that should become 0: higher ones lose paths, lower ones find false paths.
 
-    It is the lowest one, from 0 on, with nearly the best F1 over all pairs and few look-alikes
-    above it, within the bounds that the shares of edges and of paths set that may be lost.
+    It is the lowest score from 0 up with nearly the best F1 over all pairs and few look-alikes
+    above it, provided that the shares of edges and paths that it loses stay within their limits.
     """
     n, ends = sample.n_nodes, _ends(sample, source, target)
     edges = pair_scores(source, target, *sample.edges)
@@ -416,7 +416,7 @@ def _ends(sample: PathSample, source: FloatArray, target: FloatArray) -> list[_E
 
 
 class _End(NamedTuple):
-    """One end of the paths, with the vectors that are looked at from there."""
+    """One end of the paths, and the vectors as seen from there."""
 
     side: Side
     near: FloatArray

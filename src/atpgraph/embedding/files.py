@@ -142,9 +142,9 @@ def export(model: Any, format: str, output: str | os.PathLike[str]) -> list[Path
         ``word2vec``: a folder of two text files, ``source.txt`` and ``target.txt``, that gensim's
         ``KeyedVectors.load_word2vec_format`` reads. ``csv``: one table with the columns node,
         level, source_0, source_1, …, target_0, target_1, …; a label that a spreadsheet would take
-        for a formula (it begins with =, +, -, @, a tab or a return) gets a ' in front, as OWASP
-        advises. ``parquet``: one table with the columns node, level, source and target. ``npy``: a
-        folder with ``source.npy``, ``target.npy`` and ``labels.json``.
+        for a formula (it begins with =, +, -, @, a tab or a carriage return) gets a ' in front, as
+        OWASP advises. ``parquet``: one table with the columns node, level, source and target.
+        ``npy``: a folder with ``source.npy``, ``target.npy`` and ``labels.json``.
     output : path
         The file or folder, which appears whole or not at all; ``"-"`` is standard output for a
         single file.

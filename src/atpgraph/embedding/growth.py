@@ -74,7 +74,7 @@ class FoldIn:
 class LearnedRows:
     """Solve :func:`~atpgraph.factorization.fit_panels` for single vectors, all others fixed.
 
-    What is drawn at random there is summed up here: every path of the new node, and every other
+    The fit draws pairs at random; here all are summed: every path of the new node, and every other
     node with the weight with which it would be drawn. The sum is convex in one vector.
     """
 
@@ -185,10 +185,11 @@ class Grown(NamedTuple):
 
 
 def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
-    """Add edges and nodes to the graph of a model; learn the vectors of what they change.
+    """Add edges and nodes to the graph of a model; learn the vectors of the nodes they affect.
 
-    The vectors of new nodes are learned first, on their own: as some among many they would learn
-    little in a few rounds. Then those of all nodes with other paths, or other scores for them.
+    The vectors of new nodes are learned first, on their own: among many others they would learn
+    little in a few rounds. Then follow all nodes whose paths, or the scores of whose paths, have
+    changed.
     """
     old: DiGraph = model.graph_
     more = _as_graph(edges, nodes)
@@ -226,7 +227,7 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
 
 
 def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Array, Int64Array]:
-    """Return the ends of the new edges that open paths, where there was none before."""
+    """Return the ends of the new edges that join nodes without a path between them before."""
     edges = np.setdiff1d(grown.new_edges, grown.removed, assume_unique=True)
     sources = grown.graph.sources[edges].astype(np.int64)
     targets = grown.graph.targets[edges].astype(np.int64)

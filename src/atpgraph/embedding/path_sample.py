@@ -2,7 +2,7 @@
 
 Truth comes from bit panels: one sweep over the edges of an acyclic graph tells exactly what 512
 nodes reach, at any size. Everything is sampled from both ends of the paths, so that a graph and its
-reverse are judged alike.
+reverse are evaluated alike.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class WeightedPairs(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Nodes whose scores with all others are looked at."""
+    """Nodes whose scores with all other nodes are examined."""
 
     nodes: Int64Array
     sizes: Int64Array  # exact number of descendants of each
@@ -130,7 +130,7 @@ class PathSample:
 
 
 class _Drawn(NamedTuple):
-    """Drawn nodes, each once, with how often it was drawn and how often that was to be expected."""
+    """Distinct drawn nodes, with how often each was drawn and how often that was expected."""
 
     nodes: Int64Array
     times: Int64Array
@@ -138,7 +138,7 @@ class _Drawn(NamedTuple):
 
     @classmethod
     def of(cls, draws: list[Int64Array], chances: Float64Array) -> _Drawn:
-        """Join draws of several kinds, which have a column of `chances` each; first come first."""
+        """Join draws of several kinds, in their order; each kind has a column of `chances`."""
         every = np.concatenate(draws)
         _, first = np.unique(every, return_index=True)
         nodes = every[np.sort(first)]

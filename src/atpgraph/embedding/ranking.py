@@ -53,7 +53,7 @@ class View(NamedTuple):
 
 
 def view_of(model: Any, direction: str) -> View:
-    """Return what it takes to look for targets or for sources."""
+    """Return the view of a model that finds targets or sources."""
     if direction not in DIRECTIONS:
         raise unknown_name("direction", direction, DIRECTIONS)
     if direction == "targets":
@@ -157,7 +157,7 @@ def first_reached(
 
 
 def _smallest(keys: list[AnyArray], k: int) -> Int64Array:
-    """Return the places of the k smallest, by the last key first; ties go to the smaller place."""
+    """Return the positions of the k smallest, by the last key first; ties go to the first."""
     places = np.arange(len(keys[0]))
     if 0 < k < len(places):  # sort only what can be among them
         places = np.flatnonzero(keys[-1] <= np.partition(keys[-1], k - 1)[k - 1])
@@ -165,7 +165,7 @@ def _smallest(keys: list[AnyArray], k: int) -> Int64Array:
 
 
 def _single(vectors: FloatArray) -> FloatArray:
-    """Return finite vectors in single precision if they are in half; faster than NumPy does it."""
+    """Convert finite half-precision vectors to single precision, faster than NumPy does."""
     if vectors.dtype != np.float16:
         return vectors
     single = np.empty(vectors.shape, dtype=np.float32)
@@ -217,9 +217,9 @@ class NeighborIndex:
 
     The vectors are split into about √n lists around centers (Faiss's inverted lists, in half
     precision), and a query looks into the lists whose centers have the largest inner products with
-    it. Nodes without in-edges are no target of anything, and not in the index; in a taxonomy those
-    are most nodes. How many lists a query looks into is chosen when the index is built: the fewest
-    that find 95 % of the ten best answers above the threshold of the model, on sampled nodes. If
+    it. Nodes without in-edges are never targets and are not in the index; in a taxonomy, these are
+    most nodes. How many lists a query searches is chosen when the index is built: the fewest that
+    find 95% of the ten best answers above the threshold of the model, on sampled nodes. If
     searching half of the lists would not be enough, every search compares all nodes, and a warning
     says so.
 
@@ -230,7 +230,7 @@ class NeighborIndex:
     model : ATP
         A fitted model.
     direction : {"targets", "sources"}
-        Whether to look for what nodes lead to, or for what leads to them.
+        Whether to find nodes that a node leads to, or nodes that lead to it.
 
     Attributes
     ----------
@@ -274,8 +274,8 @@ class NeighborIndex:
     ) -> tuple[Any, Any]:
         """Find up to k nodes for each node, largest score first; return their labels and scores.
 
-        As :meth:`ATP.top_targets` with ``order="score"``. Without a threshold (None) the search is
-        exact.
+        Like :meth:`ATP.top_targets` with ``order="score"``. Without a threshold (None), the search
+        is exact.
         """
         whole_number("k", k)
         codes = self._graph.codes(nodes).astype(np.int64)
@@ -336,7 +336,7 @@ class NeighborIndex:
 
 
 def _recall(exact: list[Ranked], found: list[Ranked]) -> float:
-    """Return the share of exact answers as good as those found, so that ties do not matter."""
+    """Return the share of the exact answers that were found, counting equal scores as found."""
     hits = 0
     for (rows, best), (_, scores) in zip(exact, found, strict=True):
         if len(rows):

@@ -35,7 +35,7 @@ _MOST_ITERATIONS = 1_000_000
 
 
 class Estimator:
-    """Parameters are the arguments of ``__init__``, stored as they are under the same names."""
+    """An object whose parameters are the arguments of ``__init__``, stored under the same names."""
 
     graph_: DiGraph  # of a fitted estimator
 

@@ -32,7 +32,7 @@ _FREE = ("n_jobs", "verbose")
 
 
 class Run(NamedTuple):
-    """Where a fit keeps its checkpoints, and what runs half a round if threads do not."""
+    """Where a fit keeps its checkpoints, and what runs half a round instead of threads, if set."""
 
     folder: WorkFolder
     rows: RowMap | None
@@ -136,7 +136,7 @@ class ClusterMap:
     ) -> Iterator[Any]:
         """Return ``work(task, given)`` for every task, in the order of the tasks.
 
-        The type of `given` has `arrays`, its content by name, and `of`, which takes it back.
+        The type of `given` has `arrays`, its content by name, and `of`, which rebuilds it.
         """
         from distributed import KilledWorker
 

@@ -26,7 +26,8 @@ def reliability(stated: Float64Array, right: Float64Array, groups: int = 8) -> d
     dict
         ``bins``; ``error``, the mean distance between stated and observed over them; ``brier``, and
         ``brier_constant`` for always stating the share that is right; ``abstention``, the share of
-        cases answered and of those right if nothing is said below a confidence.
+        cases answered, and the share of these that are right, if cases below a confidence get no
+        answer.
 
     Examples
     --------

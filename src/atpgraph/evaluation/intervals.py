@@ -65,7 +65,7 @@ def interval(
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far one method is above another on the same cases.
+    """The lead of one method over another on the same cases.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Comparison:
 
 
 def compare(first: npt.ArrayLike, second: npt.ArrayLike) -> Comparison:
-    """Paired comparison over seeds: both methods saw the same splits.
+    """Compare two methods over seeds, in pairs: both saw the same splits.
 
     The p-value is that of a two-sided paired t-test, NaN with fewer than two seeds.
 

@@ -1,8 +1,8 @@
 """AUC, average precision, ROC curve, ranks, Hits@K and mean reciprocal rank.
 
-They are a few lines each over ranks and a sort, so scikit-learn stays out of the
-run-time dependencies; the tests hold them to scikit-learn's values. Ties never help or hurt: a
-score tied with others gets the mean of the ranks it could have.
+Each is a few lines on top of ranks and a sort, so scikit-learn is no run-time dependency; the tests
+compare them with scikit-learn's values. Ties never help or hurt: a score tied with others gets the
+mean of the ranks it could have.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def mean_reciprocal_rank(ranks: npt.ArrayLike) -> float:
 
 
 def rank_of(scores: npt.ArrayLike, truth: int) -> float:
-    """Rank from 1 of the entry at `truth`, larger scores first, the mean rank among equals.
+    """Return the rank from 1 of the entry at `truth`, larger scores first, the mean rank for ties.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def rank_of(scores: npt.ArrayLike, truth: int) -> float:
 
 
 def ranks_among(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> Float64Array:
-    """Rank of each positive among all the negatives: 1 + higher ones + ½ equal ones.
+    """Return the rank of each positive among all negatives: 1 + higher ones + ½ equal ones.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def ranks_among(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> Float64Ar
 def roc_curve(
     positives: npt.ArrayLike, negatives: npt.ArrayLike, points: int | None = None
 ) -> tuple[Float64Array, Float64Array]:
-    """False and true positive rates, from (0, 0) to (1, 1), one corner per distinct score.
+    """Return false and true positive rates, from (0, 0) to (1, 1), one corner per distinct score.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _scores(
 
 
 def _cumulative(good: Float64Array, bad: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """True and false positives at each distinct threshold, highest threshold first."""
+    """Return true and false positives at each distinct threshold, highest threshold first."""
     scores = np.concatenate([good, bad])
     hit = np.concatenate([np.ones(len(good)), np.zeros(len(bad))])
     order = np.argsort(-scores, kind="stable")

@@ -1,4 +1,4 @@
-"""Intervals and paired comparison by resampling the cases that were judged."""
+"""Intervals and paired comparison by resampling the evaluated cases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def paired_bootstrap(
 ) -> Comparison:
     """Return the mean lead of one method over another on the same cases, resampled together.
 
-    The p-value is one-sided: the share of resamples in which the first is not above the second.
+    The p-value is one-sided: the share of resamples in which the first method is not better.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Compiled kernels of the learned solver: they update the vectors of rows; columns stay fixed.
 
 `near` holds the vectors of the positions that learn and `far` those of all nodes of the other side,
-float32 and padded to a multiple of 16 columns. Component `constant` of a near vector meets the bias
-of a far one and stays 1; it is −1 if there are no biases.
+float32 and padded to a multiple of 16 columns. Component `constant` of a near vector is multiplied
+by the bias of a far one and stays 1; `constant` is −1 if there are no biases.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ def adagrad_step(
 ) -> tuple[np.float32, np.float32]:
     """Take one step of Adagrad for x = vector[0] with one path and a group of rivals.
 
-    ⟨x, paths[part]⟩ is to be wanted[part], and the product with rival at + r below −margin if bit r
-    of `free` is set. The whole vector has one learning rate: `mass` is the sum of the mean squared
-    gradients so far. Returns the sum of the squared errors, and the new mass.
+    It moves ⟨x, paths[part]⟩ toward wanted[part], and the product with rival at + r below −margin
+    if bit r of `free` is set. The whole vector has one learning rate: `mass` is the sum of the mean
+    squared gradients so far. Returns the sum of the squared errors, and the new mass.
     """
     vector, paths, slopes = room.vector, room.paths, room.slopes
     others, squares = rivals.vectors, rivals.squares
@@ -208,7 +208,7 @@ def hardest(
 ) -> np.uint64:
     """Copy the rivals that position i does not reach and that score highest, above 0, to `worst`.
 
-    Looks at the `first` rivals. Returns as many set bits as there are.
+    Examines the first `first` rivals. Returns a number with one set bit for each rival copied.
     """
     vector, best = room.vector, room.slopes
     places = np.empty(GROUP, dtype=np.int64)
@@ -256,9 +256,9 @@ def learn_rows(
     `places` are the rows of `near` with these vectors. The same rows of `seen` have the sum of the
     mean squared gradients of each so far.
 
-    Each row draws up to `draws` descendants, then `edges` successors from a random one on. With
-    every one of these it meets a random group of rivals; those that it does not reach and that
-    score above −margin are pushed down. `totals` gets the sum of losses and the number of paths.
+    Each row draws up to `draws` descendants, then `edges` successors from a random one on. Each of
+    these is paired with a random group of rivals; rivals that the row does not reach and that score
+    above −margin are pushed down. `totals` gets the sum of losses and the number of paths.
     """
     drawn, rivals, side, how = given.drawn, given.rivals, given.side, given.how
     far, width = side.far, near.shape[1]

@@ -35,7 +35,7 @@ _ALLOWED_OVERHEAD = 0.08  # of a task, to restart below a node
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What both solvers need; the result does not depend on `n_jobs`."""
+    """Options of both solvers; the result does not depend on `n_jobs`."""
 
     n_components: int = 128
     regularization: float = 1e-4  # λ, the penalty on long vectors
@@ -103,8 +103,8 @@ class ImplicitMatrix:
     def tasks(self, width: int) -> list[tuple[int, int]]:
         """Return ranges of the preorder of about equal cost, whatever the number of threads.
 
-        A range that starts below a node has to sum up that node's closure first, so each cut is put
-        where this costs least nearby, and left out where it costs too much even there.
+        A range that starts below a node has to sum up that node's closure first. So each cut is
+        moved to a nearby place where this costs least, and dropped if it costs too much even there.
         """
         f = self.forest
         parent = f.parent[f.order]
@@ -225,7 +225,7 @@ def factorize(
 def _first_vectors(
     rng: np.random.Generator, k: int, mean: float, matrix: ImplicitMatrix
 ) -> FloatArray:
-    """Random vectors whose products are about the mean of M; zero where a row is empty.
+    """Return random vectors whose products are about the mean of M; zeros for empty rows.
 
     They are padded with zeros to the width that the kernels want.
     """

@@ -100,7 +100,7 @@ def fit_panels(
 
     Σ_paths (⟨s_u, t_v⟩ − f(Δ))² + Σ_others max(⟨s_u, t_w⟩ + margin, 0)² + λ Σ (‖s‖² + ‖t‖²)
 
-    over pairs that are drawn afresh in every round. So the sign of a score says whether there is a
+    over pairs that are drawn anew in every round. So the sign of a score says whether there is a
     path, and its size how many levels the path climbs.
 
     In a round all source vectors learn, each from a few of its descendants and from the non-paths
@@ -245,7 +245,7 @@ class _Learning:
     def continue_from(self, start: Start) -> None:
         """Begin with the vectors of an earlier fit, which take small steps, and random new ones.
 
-        New nodes learn in a round of their own: as some among many they would learn little.
+        New nodes learn in a round of their own: among many others they would learn little.
         """
         free, bias, how = self.free, self.bias, self.descent
         known, scale = len(start.source), np.float32(self.unit**-0.5)
@@ -308,7 +308,7 @@ class _Learning:
         return Factorization(source, target, np.array(history), len(history), self.margin)
 
     def planned(self, most: int, history: list[float]) -> int:
-        """Return the number of rounds: once the loss is low, the first ones are over."""
+        """Return the number of rounds: once the loss is low, only the hard rounds remain."""
         low = np.flatnonzero(np.array(history) < self.descent.enough * self.unit**2)
         if not len(low):
             return most
@@ -378,7 +378,7 @@ class _Learning:
         return list(facts["history"])
 
     def finished(self) -> list[Float32Array]:
-        """Return the vectors in the scale of the kernel; a node without any path scores none."""
+        """Return the vectors in the scale of the kernel; nodes without paths score below 0."""
         self.sums = []
         # Without padding they are not copied: they are most of the memory of large graphs.
         k = self.options.n_components

@@ -47,7 +47,7 @@ class ColumnOptions(NamedTuple):
         return [column for column in self[:4] if isinstance(column, str)]
 
     def check(self) -> None:
-        """Raise an InputError for options that no table can fulfil."""
+        """Raise an InputError for options that no table can satisfy."""
         if (self.source is None) != (self.target is None):
             raise InputError(f"Name both columns of the edges, {OPTIONS}.")
         for name, column in zip(self._fields[:4], self[:4], strict=True):
@@ -68,7 +68,7 @@ class TextOptions(NamedTuple):
     quotes: bool = True
 
     def check(self) -> None:
-        """Raise an InputError for options that no text can fulfil."""
+        """Raise an InputError for options that no text can satisfy."""
         check_delimiter(self.delimiter)
         if not self.comments.isascii():
             raise InputError(f"Comments begin with an ASCII character, not with {self.comments!r}.")
@@ -93,7 +93,7 @@ class Columns(NamedTuple):
 
 
 def choose_columns(names: Sequence[str], options: ColumnOptions = ANY) -> Columns:
-    """Find source, target, weight and type: as asked for, else by name, else the only two.
+    """Find source, target, weight and type: as requested, else by name, else the only two columns.
 
     Examples
     --------

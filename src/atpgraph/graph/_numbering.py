@@ -120,7 +120,7 @@ class Numbering:
             self._arena = np.concatenate([self._arena, np.empty(more, dtype=np.uint8)])
 
     def integers(self, most: int = 2**31) -> tuple[Int64Array, BoolArray]:
-        """Return for each string (the first `most`) the integer that it is, and whether it is."""
+        """Return, for the first `most` strings, their integer values and whether they have one."""
         count = min(len(self), most)
         values, plain = np.zeros(count, np.int64), np.zeros(count, np.bool_)
         _parse_integers(self._arena, self._ends, values, plain)
@@ -172,7 +172,7 @@ def check_budget(what: Path | str, need: int, budget: int) -> None:
 
 
 class EdgeCollector:
-    """The edges of a text read so far, within a budget of so many bytes."""
+    """The edges of a text read so far, within a budget of bytes."""
 
     def __init__(self, path: Path, budget: int) -> None:
         self.path, self.budget = path, budget
@@ -183,7 +183,7 @@ class EdgeCollector:
         self._types: list[Int32Array] = []
 
     def add(self, data: ByteArray, spans: IntArray, weights: Float64Array | None = None) -> None:
-        """Number more edges: the spans of their ends, and of their types if there are more."""
+        """Number more edges, given the spans of their ends and of their types, if any."""
         self.pieces.append(self.numbering.number(data, spans[:, :4]))
         self.n_rows += len(spans)
         if weights is not None:
@@ -192,7 +192,7 @@ class EdgeCollector:
             self._types.append(self._type_names.number(data, spans[:, -2:])[:, 0].copy())
 
     def check(self, buffers: int, done: float = 1.0) -> None:
-        """Raise an error if the edges, and as many more as the rest of the file has, do not fit.
+        """Raise an error if the edges, and those expected in the rest of the file, do not fit.
 
         `buffers` are the bytes that the reader itself holds, `done` is the share that it has read.
         """

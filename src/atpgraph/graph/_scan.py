@@ -48,9 +48,9 @@ class Layout(NamedTuple):
 def scan(data: Any, position: Any, last: Any, layout: Any, spans: Any) -> Any:
     """Find the wanted fields of every record.
 
-    `data` is a piece of the file that begins with a record and ends with the end of a line, and a
-    line feed more, which every loop can rely on. Doubled quotes inside wanted fields are undone in
-    place. If the file does not end here (`last`), a quoted field may go on, and its record is left.
+    `data` is a piece of the file that begins with a record and ends with the end of a line, plus
+    one more line feed, on which every loop can rely. Doubled quotes inside wanted fields are undone
+    in place. Unless the file ends here (`last`), a record whose quoted field is still open is left.
     Row by row, `spans` gets the first byte and the end of source, target, weight and type, −1 where
     there is none. Returns the number of rows, a problem if there is one, its position, the fields
     of that record, and where the first record begins that was left.
@@ -122,7 +122,7 @@ def scan(data: Any, position: Any, last: Any, layout: Any, spans: Any) -> Any:
 
 @kernel
 def undouble(data: Any, start: Any, end: Any) -> Any:
-    """Undo doubled quotes in place, with blanks behind; return the new end."""
+    """Undo doubled quotes in place, pad with blanks, and return the new end."""
     to = p = start
     while p < end:
         data[to] = data[p]

@@ -122,5 +122,5 @@ class Source:
 
 
 def shown_name(path: str | os.PathLike[str]) -> Path:
-    """Return what to call a file."""
+    """Return the name of a file in messages."""
     return Path("standard input" if os.fspath(path) == "-" else path)

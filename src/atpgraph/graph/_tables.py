@@ -26,7 +26,7 @@ def parquet_rows(path: Path, budget: int, options: ColumnOptions) -> EdgeRows:
     import pyarrow.parquet as pq
 
     if not path.is_file():
-        raise InputError(f"{path} is Parquet, which is read from a file; name one.")
+        raise InputError(f"{path} is Parquet, which can only be read from a file; name one.")
     try:
         with pq.ParquetFile(path) as file:
             table = _Table(str(path), file.schema_arrow, options)
@@ -183,7 +183,7 @@ class _Table:
             ) from None
 
     def _texts(self, table: Any, name: str) -> Any:
-        """Return a column as strings, each of which must be UTF-8 with something in it."""
+        """Return a column as strings, each of which must be UTF-8 and not empty."""
         column = table.column(name)
         try:
             column = column.cast(self.pa.large_string())

@@ -45,7 +45,7 @@ _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 
 
 class _Piece(NamedTuple):
-    """What a piece of the text holds up to the first problem.
+    """The edges in a piece of the text, up to the first problem.
 
     `problem` and `where` are empty and 0 without one; `position` is where the first record begins
     that was left for the next piece.
@@ -334,7 +334,7 @@ def _is_number(row: list[str], at: int) -> bool:
 
 
 def _bad_byte(text: bytearray) -> int:
-    """Return where a NUL or the first byte is that is not UTF-8; −1 if all is text."""
+    """Return the position of the first byte that is NUL or not UTF-8; −1 if there is none."""
     where = text.find(b"\0")
     if where < 0 and not text.isascii():
         try:

@@ -1,6 +1,6 @@
 """Convert anything that holds a directed graph to a :class:`DiGraph`, and back.
 
-No library is imported here unless the object handed over comes from it.
+A library is imported only if the object comes from it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def as_graph(
           an embedding belongs to node i.
     source, target : str or int, optional
         Columns of the edges of a file or table: names, or numbers counted from 1. Without them,
-        columns called source/target, src/dst, from/to or subject/object, else the only two beside
+        columns called source/target, src/dst, from/to or subject/object, else the only two besides
         the weight.
     weight : str, int or bool, optional
         Column of the weights, by default the one called weight; of a graph, the edge attribute.

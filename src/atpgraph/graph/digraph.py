@@ -162,7 +162,7 @@ class DiGraph:
             raise InputError(f"{len(sources)} edges but {len(codes)} types.")
         for name in names:
             if not isinstance(name, str) or not name:
-                raise InputError(f"An edge has the type {name!r}; a type is a name.")
+                raise InputError(f"An edge has the type {name!r}; types are text.")
         if len(names) > MAX_TYPES:
             raise InputError(f"{len(names):,} types of edges; at most {MAX_TYPES} are supported.")
         bits = np.zeros(self.n_edges, dtype=np.uint64)
@@ -266,7 +266,7 @@ class DiGraph:
         return {name: code for code, name in enumerate(self.labels.tolist())}
 
     def code(self, label: Any) -> int:
-        """Index of the node with this label; an unknown label is an error."""
+        """Return the index of the node with this label; an unknown label is an error."""
         try:
             return self._code_of[label]
         except KeyError:
@@ -277,7 +277,7 @@ class DiGraph:
             ) from None
 
     def unknown(self, label: Any) -> InputError:
-        """Return the error for a label that no node has, with the label that looks most like it."""
+        """Return the error for a label that no node has, with the most similar label."""
         few = self.labels.tolist() if self.n_nodes <= _COMPARED else []
         by_text = {str(each): each for each in few}
         near = get_close_matches(str(label)[:80], by_text, n=1)
@@ -317,7 +317,8 @@ class DiGraph:
         return codes
 
     def pair_codes(self, u: Any, v: Any) -> tuple[IntArray, IntArray]:
-        """Node indices of pairs of labels: as many on both sides, or one of them a single label.
+        """Return the node indices of pairs of labels; on one side, a single label may stand for
+        all.
 
         Examples
         --------
@@ -540,7 +541,7 @@ def check_labels(labels: AnyArray) -> None:
     for label in labels.tolist() if labels.dtype == object else ():
         # pandas.NA compares to neither True nor False; a NaN differs from itself.
         if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
-            raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
+            raise InputError(f"A node is labeled {label!r}; leave out edges with a missing end.")
 
 
 def weight_array(values: npt.ArrayLike) -> Float64Array:

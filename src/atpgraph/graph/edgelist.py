@@ -64,10 +64,9 @@ def read_edgelist(
     weights added up, self-loops are kept. Nodes are numbered in the order of appearance. A text is
     read in pieces and need not fit in memory; of a table, only the columns used are read.
 
-    Without `source` and `target`, columns called source/target, src/dst, from/to or
-    subject/object are the edges; else the only two columns beside the weight; else, in a text file
-    without names, the first two if the third holds numbers. Anything else is ambiguous, and an
-    error.
+    Without `source` and `target`, columns called source/target, src/dst, from/to or subject/object
+    are the edges; else the only two columns besides the weight; else, in a text file without names,
+    the first two if the third holds numbers. Anything else is ambiguous and raises an error.
 
     Ids are int64 if every id is an integer written the usual way, else all of them are text; ids
     with a leading zero or a plus are text, because "007" is not "7".
@@ -75,7 +74,7 @@ def read_edgelist(
     Parameters
     ----------
     path : path
-        File to read, ``"-"`` for standard input; its content decides what it is.
+        File to read, ``"-"`` for standard input; its format is detected from the content.
     source, target : str or int, optional
         Columns of the edges: names, or numbers counted from 1.
     weight : str, int or bool, optional
@@ -87,10 +86,9 @@ def read_edgelist(
         One character; ``" "`` means any run of spaces and tabs. Without it the first line
         decides: a tab, else the more frequent of comma and semicolon, else blanks.
     header : bool, optional
-        Whether the first line names columns. Without it, it does if a column is chosen by name,
-        if it has names such as source/target, or if its ids are words and it is the only one of
-        the lines in the first 64 KiB whose ids are not integers or whose third field is not a
-        number.
+        Whether the first line names columns. By default, it does if a column is chosen by name, if
+        it has names such as source/target, or if its ids are words and it is the only one of the
+        lines in the first 64 KiB whose ids are not integers or whose third field is not a number.
     comments : str
         Characters that make a line a comment when one of them comes first; ``""`` for none.
     quotes : bool
@@ -257,7 +255,7 @@ def _texts(labels: AnyArray) -> list[str]:
 
 
 def _quoted(text: str, delimiter: str) -> bytes:
-    """Return the label as the reader needs it: quoted if it could mean something else."""
+    """Return the label as the reader needs it: quoted if it could be misread."""
     try:
         raw = text.encode()
     except UnicodeEncodeError:

@@ -21,7 +21,7 @@ _COUNTING_BUDGET = 10_000_000
 
 
 class PlantedCycles(NamedTuple):
-    """A graph with cycles, and the edges that made them.
+    """A graph with cycles, and the planted edges that close them.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def plant_cycles(
     """Add k edges to a DAG, each from a node back to one that reaches it.
 
     The pairs are drawn without replacement, uniformly over all reachable pairs. If these are too
-    many to count, and either rare (under 1 % of all pairs) or limited by `max_length`, they are
+    many to count, and either rare (under 1% of all pairs) or limited by `max_length`, they are
     drawn from the pairs of a random sample of at least 2 k sources.
 
     Parameters
@@ -216,7 +216,7 @@ class _Search:
         self.seen, self.queue = np.zeros((2, dag.n_nodes), dtype=np.int32)
 
     def reached(self, source: int) -> tuple[Int32Array, int]:
-        """Return what a node reaches, until the next search, and how many edges were looked at."""
+        """Return what a node reaches (until the next search), and the number of edges read."""
         self.stamp += 1
         self.queue[0], self.seen[source] = source, self.stamp
         count, visits = breadth_first(
@@ -240,7 +240,7 @@ class _Search:
 def _frequent_pairs(
     dag: DiGraph, k: int, topological: Int32Array, passes: int, rng: np.random.Generator
 ) -> Int64Array:
-    """Draw pairs at random and keep k that are joined, or what there is after the last pass.
+    """Draw pairs at random and keep k that are joined, or fewer after the last pass.
 
     One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
     """
@@ -263,7 +263,7 @@ def _frequent_pairs(
 
 
 def _distinct(population: int, count: int, rng: np.random.Generator) -> Int64Array:
-    """`count` distinct numbers below `population`, uniformly, ascending."""
+    """Return `count` distinct numbers below `population`, drawn uniformly, ascending."""
     if 2 * count > population:
         left_out = np.zeros(population, dtype=bool)
         left_out[_distinct(population, population - count, rng)] = True

@@ -19,9 +19,9 @@ def tarjan(
 ) -> int:  # fmt: skip
     """Number the components of the nodes whose `low` is −1 from `count` on; return the next number.
 
-    On a large graph the time is memory access, so an edge reads one number only: ``low`` of its
-    target is −1 until that node is seen, `n` once its component is known, and in between the lowest
-    number, in the order in which nodes are seen, that the node is known to reach.
+    On a large graph the time is spent on memory access, so an edge reads one number only: ``low``
+    of its target is −1 until that node is seen, `n` once its component is known, and in between the
+    lowest number, in the order in which nodes are seen, that the node is known to reach.
     """
     clock = 0
     top = 0
@@ -98,7 +98,7 @@ def strongly_connected_components(graph: DiGraph) -> Int32Array:
 
 
 def cyclic_edges(graph: DiGraph) -> BoolArray:
-    """True for the edges that lie on a cycle: both ends in one component (self-loops too)."""
+    """Return a mask of the edges on a cycle: both ends in one component (self-loops included)."""
     component = strongly_connected_components(graph)
     return np.asarray(component[graph.sources] == component[graph.targets])
 

@@ -31,9 +31,9 @@ class TwoWayRows(NamedTuple):
 def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
     """Return the nodes in a topological order, and the level of each node.
 
-    Nodes without in-edges are removed repeatedly until none is left; the level is 1 + the
-    number of edges of the longest path into a node. A graph with a cycle is an InputError that
-    names a node on one, or below one.
+    Nodes without in-edges are removed repeatedly until none is left; the level is 1 + the number of
+    edges of the longest path into a node. A graph with a cycle raises an InputError that names a
+    node on a cycle or reachable from one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Link prediction: the predictor, protocols a method cannot cheat, baselines, benchmarks."""
+"""Link prediction: the predictor, protocols that hide test edges, baselines, benchmarks."""
 
 from atpgraph.linkpred.predictor import LinkPredictor
 from atpgraph.linkpred.protocols.judging import (

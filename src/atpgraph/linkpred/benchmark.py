@@ -51,7 +51,7 @@ class MethodResult:
         return [run.metrics[protocol][metric] for run in self.runs]
 
     def interval(self, protocol: str, metric: str) -> Interval:
-        """Return mean and 95 % interval over the seeds."""
+        """Return mean and 95% interval over the seeds."""
         return interval(self.values(protocol, metric), within=(0.0, 1.0))
 
     @property
@@ -87,7 +87,7 @@ class BenchmarkResult:
         return list(self.headlines)
 
     def headline(self, protocol: str) -> str:
-        """Return the metric a protocol is judged by: MRR for rankings, AUC for the rest."""
+        """Return the main metric of a protocol: MRR for rankings, AUC for the rest."""
         return self.headlines[protocol]
 
     def main(self) -> list[MethodResult]:
@@ -164,7 +164,8 @@ def run(
     """Measure link predictors on a graph.
 
     For each seed one split is made; every method is fitted once on its training graph and then
-    judged under all protocols. A method that fails gets a row with the reason; the others continue.
+    evaluated under all protocols. A method that fails gets a row with the reason; the others
+    continue.
 
     Parameters
     ----------

@@ -41,8 +41,8 @@ class Explanation:
     """The reasons for and against a link.
 
     ``score`` orders the list: ``base``, the score of a typical candidate with no connection between
-    source and target, and the weights of all reasons add up to it. ``probability`` is that the pair
-    is a link, see :meth:`~atpgraph.LinkPredictor.predict_proba`.
+    source and target, and the weights of all reasons add up to it. ``probability`` is the
+    probability that the pair is a link, see :meth:`~atpgraph.LinkPredictor.predict_proba`.
     """
 
     source: Any
@@ -94,7 +94,7 @@ def explain_popularity(ranker: Ranker, u: int, v: int) -> tuple[float, float, li
     """Return the score of v for a source without edges, 0, and the one reason for it."""
     score, recent = float(ranker.popularity(u)[v]), int(ranker.link_counts(u, ranker.horizon)[v])
     share = 100 * ranker.horizon
-    lately = "" if share >= 100 else f" among the latest {share:g} % of all links"
+    lately = "" if share >= 100 else f" among the latest {share:g}% of all links"
     words = f"nothing is known of the source; the target got {_count(recent, 'link')}{lately}"
     return score, 0.0, [Reason("popularity", score, {"recent in-degree": float(recent)}, words, [])]
 
@@ -102,7 +102,7 @@ def explain_popularity(ranker: Ranker, u: int, v: int) -> tuple[float, float, li
 def _words(
     evidence: Collection, group: str, values: dict[str, float], u: int, v: int
 ) -> tuple[str, list[Any]]:
-    """Return facts that hold, in words, and the labels of the nodes they name."""
+    """Return the facts behind a reason, in words, and the labels of the nodes they name."""
     graph = evidence.graph
     out_u, in_v = targets_of(graph, u), targets_of(graph.reverse(), v)
     if group == "neighborhood":
@@ -120,7 +120,7 @@ def _words(
         if values.get("><>", 0) and not facts:
             facts.append("nodes with the same targets link to it")
         if values.get("proximity", 0) >= 5e-5:
-            facts.append(f"a random walk is there {values['proximity']:.2%} of the time")
+            facts.append(f"a random walk visits it {values['proximity']:.2%} of the time")
         if values.get("spectral score", 0) >= 0.005:
             facts.append(f"nodes like the source link to it ({values['spectral score']:.2f})")
         by = f" ({', '.join(map(str, names))})" if names else ""

@@ -68,7 +68,7 @@ def leading_factors(
     """Return factors U√Σ and V√Σ of a rank-k approximation that is close to the best one.
 
     Subspace iteration in single precision: an eighth of the time of Lanczos bidiagonalization where
-    the spectrum is flat, for 96 to 99 % of the sum of squares. `start` holds the target vectors of
+    the spectrum is flat, for 96 to 99% of the sum of squares. `start` holds the target vectors of
     a similar matrix and halves the number of products.
     """
     n = matrix.shape[0]

@@ -337,7 +337,7 @@ class Compared(NamedTuple):
         return Compared(self.terms[which], self.link[which], self.weight[which])
 
     def balanced(self, rate: float = 0.5, total: float = 1.0) -> Float64Array:
-        """Scale weights so that they add up to a total, and those of links to a share of it."""
+        """Scale weights to add up to a total, and the weights of links to a share of it."""
         good, bad = self.weight[self.link].sum(), self.weight[~self.link].sum()
         scale = np.where(self.link, total * rate / good, total * (1 - rate) / bad)
         return np.asarray(self.weight * scale)
@@ -370,7 +370,7 @@ def fit_pairs(pairs: Compared, use: BoolArray | bool = True) -> Head:
 
 
 def _held_out(pairs: Compared, use: BoolArray | bool) -> Float64Array:
-    """Return the score of every row by a model of the other half of the links and others."""
+    """Return the score of every row from a model fitted to the other half of the pairs."""
     score, odd = np.empty(len(pairs.link)), np.empty(len(pairs.link), dtype=bool)
     for side in (pairs.link, ~pairs.link):
         odd[side] = np.arange(np.count_nonzero(side)) % 2 == 1

@@ -62,10 +62,10 @@ class LinkPredictor(Estimator):
     n_candidates : int
         How many nodes near a source are scored in full when targets are recommended.
     fraction : float
-        Share of the edges to hide while learning. The hit rates of suggestions suppose that the
+        Share of the edges to hide while learning. The hit rates of suggestions assume that the
         graph lacks this share of its edges.
     max_pairs : int
-        Limit on the sources that are learned from.
+        Limit on the number of sources to learn from.
     n_jobs : int, optional
         Threads, by default all cores. The result does not depend on it.
     random_state : int
@@ -79,11 +79,11 @@ class LinkPredictor(Estimator):
         Weights of the terms for ``link``, ``direction``, ``order`` and ``target``.
     term_names_ : list of str
     density_ : float
-        Share of missing links among all pairs without an edge, which hit rates suppose.
+        Share of missing links among all pairs without an edge, as assumed by hit rates.
     validation_ : dict
-        Measured on hidden edges of sources that were not learned from. ``link``: AUC, calibration
-        error and its bins, at several base rates, with near misses among the other pairs;
-        ``connected``: the same for hidden edges whose ends stay connected without them;
+        Measured on hidden edges of sources that were not used for learning. ``link``: AUC,
+        calibration error and its bins, at several base rates, with near misses among the other
+        pairs; ``connected``: the same for hidden edges whose ends stay connected without them;
         ``direction`` and ``order``; ``hits``: stated and observed hit rates by rank.
 
     Examples
@@ -128,9 +128,9 @@ class LinkPredictor(Estimator):
             they help to find hidden edges, and left out where they do not.
         times : optional
             When nodes appeared or edges were made: a mapping from labels to numbers, or an array
-            with a number for each node, in the order of ``graph_.labels``, or for each edge, in
-            the order of ``graph_.edges()``. The predictor then learns from the newest sources what
-            comes next.
+            with a number for each node, in the order of ``graph_.labels``, or for each edge, in the
+            order of ``graph_.edges()``. The predictor then learns from the newest sources to
+            predict the next links.
         """
         select_kinds(self.evidence)
         thread_count(self.n_jobs)
@@ -156,7 +156,7 @@ class LinkPredictor(Estimator):
         return self
 
     def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
-        """Take a graph, its evidence, and what was learned."""
+        """Set the graph, its evidence, and what was learned."""
         self.graph_, self.evidence_, self.learned_ = graph, evidence, learned
         self.heads_, self.validation_ = learned.heads, learned.validation
         self.density_, self.term_names_ = learned.hits.density, evidence.term_names
@@ -296,9 +296,10 @@ class LinkPredictor(Estimator):
         """Return the k nodes likeliest to link to v, best first, and the probability of each link.
 
         Scores for the question ``link`` decide the order. Candidates are nodes near v and those
-        with the most targets. Probabilities suppose that ``base_rate`` (by default ``density_``)
-        of all pairs without an edge are missing links. For a list of targets, the result is a list
-        of pairs of arrays; with `as_frame`, a data frame with target, source and probability.
+        with the most targets. Probabilities assume that a share ``base_rate`` (by default
+        ``density_``) of all pairs without an edge are missing links. For a list of targets, the
+        result is a list of pairs of arrays; with `as_frame`, a data frame with target, source and
+        probability.
         """
         graph = self._fitted()
         prior = log_odds(self.density_ if base_rate is None else base_rate)
@@ -326,10 +327,10 @@ class LinkPredictor(Estimator):
     ) -> Any:
         """Return the k likeliest missing links of the whole graph.
 
-        Sources, targets and hit rates, best first. Short walks find out which sources have likely
-        links, and only those are ranked in full. Pairs that are likelier as a link in the opposite
-        direction are excluded. With `as_frame`, a pandas data frame with the columns source, target
-        and rate.
+        Returns sources, targets and hit rates, best first. Short walks find the sources that have
+        likely links, and only those are ranked in full. Pairs that are likelier to be a link in the
+        opposite direction are excluded. With `as_frame`, a pandas data frame with the columns
+        source, target and rate.
         """
         graph = self._fitted()
         whole_number("k", k)
@@ -362,7 +363,7 @@ class LinkPredictor(Estimator):
     def _promising(self, count: int) -> tuple[Int64Array, Float64Array]:
         """Return sources that have the likeliest links by short walks alone, best first.
 
-        The second array bounds from above what can order the links of each.
+        The second array has an upper bound on the scores of the links of each.
         """
         graph, weights = self.graph_, self.learned_.hits.weights
         active = np.flatnonzero(graph.out_degree + graph.in_degree > 0).astype(np.int64)
@@ -400,14 +401,14 @@ class LinkPredictor(Estimator):
     def explain(
         self, u: Hashable, v: Hashable, base_rate: float = 0.5, *, order: str = "targets"
     ) -> Explanation:
-        """Return which evidence decides where a link stands in a list of suggestions.
+        """Return which evidence decides the rank of a link in a list of suggestions.
 
         The base and the weights of the reasons add up to the score that orders the list.
 
         Parameters
         ----------
         base_rate : float in (0, 1)
-            For the probability that is given with the score.
+            Base rate of the probability that is returned with the score.
         order : {"targets", "sources"}
             The list: targets for u, see :meth:`recommend`, or sources for v, see
             :meth:`recommend_sources`.
@@ -433,16 +434,17 @@ class LinkPredictor(Estimator):
     ) -> Self:
         """Return a predictor with more edges, given as pairs of labels; nodes may be new.
 
-        This object does not change unless `inplace`, which returns it. The learned weights and the
-        singular vectors are kept; a new node gets its vectors by one projection each. If the model
-        uses times, the new nodes and edges count as the newest.
+        With `inplace`, this object is changed and returned; otherwise it stays as it is. The
+        learned weights and the singular vectors are kept; a new node gets its vectors by one
+        projection each. If the model uses times, the new nodes and edges count as the newest.
 
         Parameters
         ----------
         nodes : labels
             Nodes to add even if they have no edges.
         attributes : array, optional
-            Rows of main components of the attributes, one for each new node, zero if not given.
+            Rows of principal components of the attributes, one for each new node; by default,
+            zeros.
         """
         graph = self._fitted()
         bare = list(nodes)

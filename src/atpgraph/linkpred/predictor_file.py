@@ -1,6 +1,6 @@
 """The file of a link predictor: one ``.npz`` archive of plain arrays and JSON, no pickle.
 
-Local evidence is not stored: the graph is, and it is all that it needs.
+Local evidence is not stored, because it can be computed from the stored graph.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(kind: type[M], path: str | os.PathLike[str]) -> M:
-    """Read a predictor; anything else is refused with a sentence."""
+    """Read a predictor; any other file raises an InputError."""
 
     def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
         model: Any = kind()

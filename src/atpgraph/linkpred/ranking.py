@@ -26,7 +26,7 @@ _FALLING = 2
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Weights of terms, one model's answer to one question."""
+    """The weights of terms in the model for one question."""
 
     weights: Float64Array  # one for each term, as the term is (not standardized)
     intercept: float
@@ -39,7 +39,7 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A function that never falls, linear between knots and constant beyond them."""
+    """A non-decreasing function, linear between knots and constant beyond them."""
 
     x: Float64Array
     y: Float64Array
@@ -122,14 +122,14 @@ class Ranker:
 
 
 def source_features(graph: DiGraph, source: int | Int64Array) -> Float64Array:
-    """Return what the hit rate of suggestions depends on, for a source or a row for each."""
+    """Return the features that determine hit rates, for one source or a row for each source."""
     out, into = graph.out_degree[source], graph.in_degree[source]
     return np.stack([np.log1p(out), np.log1p(into), out == 0, np.ones_like(out)], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class HitRates:
-    """How often a suggestion is right, by its rank, its share of the scores, and its source."""
+    """Estimates how often a suggestion is right, by rank, share of the scores, and source."""
 
     weights: Float64Array  # of FEATURES; those of share and rank are such that no list rises
     curve: Curve  # from the weighted sum to the rate
@@ -137,7 +137,7 @@ class HitRates:
     density: float  # share of links among the pairs without an edge, which the rates hold for
 
     def order(self, ranked: Ranked) -> Float64Array:
-        """Return what orders the suggestions of sources with edges: it falls along each list."""
+        """Return a score that orders suggestions of sources with edges; it falls along a list."""
         return np.asarray(ranked.features @ self.weights)
 
     def rates(self, ranked: Ranked, base_rate: float | None = None) -> Float64Array:
@@ -156,7 +156,8 @@ class HitRates:
 
         While edges are hidden, a suggestion is one of them with probability y, a link that the
         graph lacks with probability `missing` · y, which counts as a miss, or no link. Once they
-        are known they are suggested no more, and the second case has `missing` · y / (1 − y).
+        are known, they are no longer suggested, and the second case has probability `missing` · y /
+        (1 − y).
         """
         y = self.curve.y
         most = 1.0 - 0.5 / _LEAST  # a step of so few examples cannot make anything certain
@@ -165,7 +166,7 @@ class HitRates:
 
 
 def fit_hit_rates(x: Float64Array, hit: BoolArray, own: Float64Array) -> tuple[Float64Array, Curve]:
-    """Learn weights and a curve from features of suggestions, hits, and what each counts.
+    """Learn weights and a curve from the features, the hits and the weights of suggestions.
 
     A logistic regression whose weights of share and rank cannot have the wrong sign, then an
     isotonic regression of the hits over its score.
@@ -200,7 +201,7 @@ def fit_curve(x: Float64Array, y: Float64Array, weight: Float64Array) -> Curve:
 
 
 def fit_log_ratio(score: Float64Array, link: BoolArray, weight: Float64Array) -> Curve:
-    """Learn the logarithm of how much more often links than other pairs have a score.
+    """Learn the log of the ratio of how often links and other pairs have a score.
 
     Scores are put into bins of at least some links or of some share of the other pairs, the share
     of links in the bins is made monotone, and half an example is added to each side.

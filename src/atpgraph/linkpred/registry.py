@@ -41,7 +41,7 @@ ASKED |= dict.fromkeys(("ranking", "time", "time-cold"), "target")
 
 @dataclass(eq=False)
 class LearnedLinks:
-    """:class:`~atpgraph.LinkPredictor`, judged by the question a protocol asks.
+    """:class:`~atpgraph.LinkPredictor`, which answers the question that a protocol asks.
 
     ATP's vectors have half the dimension of the table, the singular vectors all of it.
     """

@@ -162,7 +162,7 @@ def _fewest_crossings(rows: list[Int64Array], links: _Links) -> tuple[list[Int64
 def _positions(
     rows: list[Int64Array], links: _Links, room: Float64Array, pull: Float64Array
 ) -> Float64Array:
-    """Move nodes towards their neighbors; order and distances within a row are kept.
+    """Move nodes toward their neighbors; order and distances within a row are kept.
 
     The nearest positions that keep them are an isotonic regression, once each node's distance from
     the beginning of its row is taken off. No row gets wider than the one that needs most room.

@@ -1,4 +1,4 @@
-"""The hierarchy of a small graph: levels as rows, edges upwards, removed edges in red."""
+"""The hierarchy of a small graph: levels as rows, edges upward, removed edges in red."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Charts as inline SVG in the colors of the page.
 
-They are drawn for a width of 440 units, so that their text stays readable on a telephone.
+They are drawn for a width of 440 units, so that their text stays readable on a phone.
 """
 
 from __future__ import annotations

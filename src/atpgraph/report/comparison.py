@@ -82,7 +82,7 @@ class _Page:
         note = "Bold: the best. One seed gives no interval."
         if len(result.seeds) > 1:
             note = (
-                "Bold: the best mean. Small print: 95 % interval over the seeds (Student's t). "
+                "Bold: the best mean. Small print: 95% interval over the seeds (Student's t). "
                 "≈: the gap to the best is not significant in a paired t-test over the seeds "
                 "(p ≥ 0.05). Time and memory are of the fit alone."
             )

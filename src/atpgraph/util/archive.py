@@ -1,6 +1,6 @@
 """Read and write ``.npz`` files: plain arrays and JSON, no pickle.
 
-A file is checked before anything of it is used: its members against the expected fields, their
+A file is checked before any of it is used: its members against the expected fields, their
 headers against the bytes that are there, then every array against the sizes and ranges it must
 have. Members are not compressed, so reading a file takes little more memory than the file.
 """
@@ -66,8 +66,8 @@ def write_archive(
 ) -> None:
     """Write arrays and a JSON description; the same content gives the same bytes.
 
-    The description has the keys ``format`` and ``version``, by which :func:`read_archive` knows
-    what it reads.
+    The description has the keys ``format`` and ``version``, by which :func:`read_archive`
+    recognizes the file.
     """
     described = {**description, "written_by": f"atpgraph {__version__}"}
     # Parameters may be numbers of NumPy.
@@ -88,10 +88,10 @@ def read_archive(
     fields: Mapping[str, Field],
     restore: Callable[[dict[str, Any], dict[str, AnyArray]], T],
 ) -> T:
-    """Return what `restore` makes of the description and the arrays of an archive.
+    """Return the object that `restore` makes of the description and the arrays of an archive.
 
-    Any other file, or one that `restore` fails on with a ``ValueError`` or its like, is an
-    InputError. `version` is the one that can be read, or all of those. `hint` names the kind of
+    Any other file, or one on which `restore` fails with a ``ValueError`` or similar, raises an
+    InputError. `version` is the version that can be read, or all of them. `hint` names the kind of
     file and how to make one, such as "an atpgraph model; make one with 'atp embed'".
     """
     file = Path(path)
@@ -293,5 +293,5 @@ def unique_names(names: Iterable[Any]) -> None:
     seen: set[Any] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"the label {str(name)[:60]!r} is there twice")
+            raise ValueError(f"the label {str(name)[:60]!r} occurs twice")
         seen.add(name)

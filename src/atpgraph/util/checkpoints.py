@@ -37,7 +37,7 @@ class WorkFolder:
     Parameters
     ----------
     path : path
-        A new or empty folder, or that of the same job.
+        A new or empty folder, or the one of the same job.
     job : mapping
         Digests and parameters that identify the job, as plain values.
 
@@ -69,7 +69,7 @@ class WorkFolder:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the folder against other runs of the same job, as long as this process lives."""
+        """Lock the folder against other runs of the same job until this process ends."""
         with (self.path / "lock").open("w") as file:
             if fcntl is not None:
                 try:
@@ -82,7 +82,7 @@ class WorkFolder:
             yield
 
     def stage(self, name: str, work: Callable[[], tuple[Parts, Facts]]) -> tuple[Parts, Facts]:
-        """Return what `work` returns, or returned when an earlier run finished the stage."""
+        """Return the result of `work`, or the stored one if an earlier run finished the stage."""
         if not (self.path / name).exists():
             self.put(name, *work())
         return self.get(name)
@@ -123,8 +123,8 @@ class Loop:
 def read_stage(folder: Path, *, check: bool = True) -> tuple[Parts, Facts]:
     """Read a stage, its arrays mapped.
 
-    The digest is checked because compiled code does not check the arrays; a worker leaves this out,
-    as it would read all of the stage for every task.
+    The digest is checked because compiled code does not check the arrays; workers skip this, since
+    it would read the whole stage for every task.
     """
     sealed = _read(folder / "facts.json")
     try:

@@ -1,4 +1,4 @@
-"""Check parameters and look up names; what does not fit is an InputError of one sentence."""
+"""Check parameters and look up names; an invalid one raises an InputError of one sentence."""
 
 from __future__ import annotations
 

@@ -113,11 +113,11 @@ class LogitProblem:
     Parameters
     ----------
     choices : Choices
-        None at all will do if there is a prior.
+        May be empty if there is a prior.
     use : boolean array, optional
         Features not in it get weight 0.
     stiff : float64 array, optional
-        What the penalty of each feature is multiplied by; 1 by default.
+        Factor on the penalty of each feature; 1 by default.
 
     Examples
     --------
@@ -149,8 +149,7 @@ class LogitProblem:
         Parameters
         ----------
         penalty : float
-            What it costs to differ from the prior by one unit of a standardized weight, squared
-            and halved.
+            Factor on half the squared difference of the standardized weights from the prior.
         prior : float64 array, optional
             Weights to start from, of features before standardization; 0 by default.
         """

@@ -1,8 +1,8 @@
 """Write files and folders whole or not at all.
 
-Work goes into a temporary neighbor whose name begins with a dot, and one rename puts it in place.
-A writer holds a lock on its neighbor; the next writer to the same place removes the neighbors
-without one, which killed runs left behind.
+Output goes to a temporary neighbor (a file or folder beside the target) whose name begins with a
+dot, and one rename puts it in place. A writer holds a lock on its neighbor; the next writer to the
+same path removes unlocked neighbors, which killed runs left behind.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Raise an InputError before long work if a path cannot be written in the end.
+    """Raise an InputError before long work if its result cannot be written to a path.
 
-    Returns the file that would be written: where a symbolic link leads, else `path` itself.
-    ``"-"``, standard output, always can.
+    Returns the file that would be written: the target of a symbolic link, else `path` itself.
+    ``"-"``, standard output, can always be written.
     """
     if os.fspath(path) == "-":
         return Path(path)
@@ -158,7 +158,7 @@ def check_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Pat
         others = sorted(entry.name for entry in target.iterdir() if entry.name not in known)
     if others:
         raise InputError(
-            f"{path} is a folder with other files in it ({others[0]!r}); name another place."
+            f"{path} is a folder with other files in it ({others[0]!r}); choose another folder."
         )
     return target
 

@@ -41,8 +41,8 @@ def fast_kernel(function: F) -> F:
 def inlined_kernel(function: F) -> F:
     """Compile a part of fast kernels inside each of them.
 
-    Compiled on its own as well, such a part exists in two versions whose sums differ in the last
-    digit, and whether code comes from the compiler or from the cache would decide which one runs.
+    If such a part were also compiled on its own, its two versions would differ in the last digit,
+    and which one runs would depend on whether the code comes from the compiler or from the cache.
     """
     return _compiled(function, fastmath={"reassoc", "contract", "nsz"}, inline="always")
 

@@ -109,7 +109,7 @@ class Workers:
 
 
 def result_of(future: Future[R]) -> R:
-    """Wait for a result; wake now and then for a signal that another thread was given."""
+    """Wait for a result; wake now and then for a signal that another thread received."""
     while not future.done():
         checkpoint()
         wait([future], timeout=0.2)

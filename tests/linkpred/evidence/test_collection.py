@@ -68,7 +68,7 @@ def test_degrees_and_spectral_against_the_adjacency() -> None:
 def test_unknown_evidence_is_refused() -> None:
     with pytest.raises(InputError, match="did you mean 'paths'"):
         Collection(["path"])
-    with pytest.raises(InputError, match="Name evidence"):
+    with pytest.raises(InputError, match="Name at least one kind"):
         Collection([])
 
 

@@ -54,20 +54,19 @@ class Advisor:
     Attributes
     ----------
     history : History
-        What is known of the site.
+        The data of the site.
     router : Router
         Ranks people.
     newcomers : tuple of Newcomer
-        Who was welcomed since.
+        Newcomers who were welcomed since the training.
     embedding : mapping
         Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
     stored : bytes or None
-        The file of :attr:`expertise`, which is read when that is first asked for; without one it
-        is computed then.
+        The file of :attr:`expertise`, read on first use; without it, expertise is computed then.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
-        Events of the last :meth:`observe` that changed nothing, each with why.
+        Events of the last :meth:`observe` that changed nothing, each with the reason.
 
     Examples
     --------
@@ -124,18 +123,19 @@ class Advisor:
         ----------
         site : Site
         text : str or path
-            Which text model tells what questions are about: ``bm25`` (none), ``static``,
-            ``dense``, a folder with an ONNX file and ``tokenizer.json``, or ``auto``.
+            How questions are compared: by words (``bm25``), by the text model ``static`` or
+            ``dense``, or by one in a folder with an ONNX file and ``tokenizer.json``; ``auto``
+            chooses.
         plan : TrainingPlan, optional
             Which past questions the router learns from.
         random_state : int
-            Same state, same suggestions.
+            Seed; the same seed gives the same suggestions.
         **embedding
             For :attr:`expertise`: parameters of :meth:`~atpgraph_qa.Expertise.fit`.
         """
         history = History.latest(Records.of(site, text))
         router = Router("all", random_state, plan=plan).fit(history)
-        history.records.memo.clear()  # what was kept of the past is of no use any more
+        history.records.memo.clear()  # results about the past are no longer needed
         return cls(
             history,
             router,
@@ -221,9 +221,10 @@ class Advisor:
         k : int
             How many people; its old name `top` will be removed in 0.4.
         least_confidence : float
-            Say so if nobody reaches it.
+            If nobody reaches this confidence, the answer says so.
         ranker : Ranker, optional
-            Who computes scores and reasons; see :class:`~atpgraph_qa.advisor.readers.Readers`.
+            The object that computes scores and reasons; see
+            :class:`~atpgraph_qa.advisor.readers.Readers`.
         """
         history = self.open_history
         query = Query.now(history, question)
@@ -249,7 +250,7 @@ class Advisor:
 
     @property
     def week_ms(self) -> int:
-        """The start of the week as of which people are counted; a new one has to be warmed up."""
+        """The start of the week of the statistics in use; call :meth:`warm_up` when it changes."""
         return self.history.week_ms
 
     def welcome(self, people: Iterable[Newcomer]) -> Self:
@@ -267,17 +268,17 @@ class Advisor:
     def observe(self, events: Iterable[Event]) -> Self:
         """Return an advisor with these events added; this one does not change.
 
-        The time for an event is that of copying a few numbers per person. Weights, levels and
-        expertise stay as they were trained; expertise is computed anew, when it is asked for, once
-        somebody was forgotten. Ask about a new question before its :class:`~atpgraph_qa.Asked` is
-        observed, or its own words count as a match.
+        An event takes as long as copying a few numbers per person. Weights, levels and expertise
+        stay as they were trained; only after somebody was forgotten is expertise recomputed, on its
+        next use. Ask about a new question before its :class:`~atpgraph_qa.Asked` is observed, or
+        its own words count as a match.
 
         Parameters
         ----------
         events : iterable of Asked, Answered, Accepted, Voted and Forgotten
-            In any order within a call; what is dated before the last post known is taken as of
-            that post. Events that change nothing, such as one that was observed before, are in
-            :attr:`ignored` of the advisor returned. All rules are in
+            In any order within a call; an event dated before the last known post counts from the
+            time of that post. Events that change nothing, such as one that was observed before, are
+            in :attr:`ignored` of the advisor returned. All rules are in
             :mod:`atpgraph_qa.timeline.live`.
 
         Examples

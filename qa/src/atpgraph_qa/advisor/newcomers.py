@@ -1,12 +1,11 @@
-"""Place newcomers, whom the trained model does not know, by what they declare or first did.
+"""Place newcomers, whom the trained model does not know, by what they declare or answered.
 
-Somebody who never answered has no vectors and no record, so no ranking would ever ask them. Here a
-newcomer is placed by evidence of one of two kinds:
+Somebody who never answered has no record, so no ranking would ever suggest them. A newcomer is
+placed by evidence of one of two kinds:
 
 declared
-    The tags and words they say they know about. The three resolved questions nearest to them in
-    text stand for it: the newcomer is ranked as if they had answered these thirty days ago,
-    without being accepted.
+    The tags and words they say they know about. The newcomer is ranked as if they had answered the
+    three resolved questions nearest in text thirty days ago, without being accepted.
 first answers
     Questions they answered after the model was trained. These count as they are.
 """
@@ -95,7 +94,7 @@ def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
 def evidence(history: History, newcomer: Newcomer) -> Int64Array:
     """Return the questions that represent a newcomer's knowledge; none if nothing matches.
 
-    Those they answered, else the resolved ones nearest to what they declare, the latest of equals.
+    Those they answered, else the resolved ones nearest to what they declare; ties go to the latest.
     """
     if newcomer.answered:
         wanted = np.array(sorted({*newcomer.answered, *newcomer.accepted}), dtype=np.int64)
@@ -121,13 +120,13 @@ def _check(history: History, people: Sequence[Newcomer]) -> None:
     for person, code in zip(people, codes.tolist(), strict=True):
         given = int(history.n_given[code]) if code >= 0 else 0
         if given > MOST_ANSWERS:
-            raise InputError(f"User {person.user} has given {given} answers and is no newcomer.")
+            raise InputError(f"User {person.user} has given {given} answers and is not a newcomer.")
 
 
 def _answers(history: History, arrivals: Sequence[Arrival]) -> tuple[AnswerTable, BoolArray]:
     """Return answers that represent newcomers, and which are accepted.
 
-    They are the first ones a newcomer gave, or stand for what is declared.
+    They are the newcomer's first answers, or represent what they declared.
     """
     now = history.last_ms - 1
     counts = [len(arrival.questions) for arrival in arrivals]

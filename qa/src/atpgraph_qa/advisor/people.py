@@ -38,8 +38,8 @@ class Person:
 class Directory:
     """People by id, in memory.
 
-    It may hold a whole site; what every question needs of it is kept until somebody's topics or
-    groups change.
+    It may hold a whole site; the data that every question needs is cached until somebody's topics
+    or groups change.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Directory:
         return iter(list(self._people.values()))
 
     def find(self, name: str, limit: int = 20) -> list[Person]:
-        """Return people whose handle contains a text, in any letter case; the same name first."""
+        """Return people whose handle contains a text, ignoring case; exact matches come first."""
         wanted = name.strip().lstrip("@").casefold()
         found = [person for person in self if wanted and wanted in person.handle.casefold()]
         found.sort(key=lambda person: (person.handle.casefold() != wanted, person.handle))
@@ -106,7 +106,7 @@ class Directory:
 
 
 def parse_hours(text: str) -> tuple[int, int]:
-    """Return the minutes of the day from and to, of ``09:00-17:00``; over midnight is fine.
+    """Return the start and end of ``09:00-17:00`` in minutes; hours may span midnight.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def parse_day(text: str) -> date:
-    """Return the day of ``2026-12-25``."""
+    """Return a date written like ``2026-12-25``."""
     try:
         return date.fromisoformat(text)
     except ValueError:

@@ -43,7 +43,7 @@ class Policy:
     opted_out : frozenset of int
         Users who are never asked.
     inactive_days : float or None
-        Leave out people whose last answer is older.
+        Leave out people whose last answer is older than this.
     per_day, per_week : int or None
         Nobody is asked more often, counted over the last 24 hours and seven days; a person's own
         capacity replaces `per_week`.
@@ -51,24 +51,25 @@ class Policy:
         How many log-odds a person loses when the number of times they were asked in the last week
         doubles (from one to two, and so on); 0 ranks by evidence alone.
     newcomer_share : float
-        Share of the places, rounded down over the questions so far, that go to the best newcomers.
+        Share of the places in lists of suggestions that go to the best newcomers, rounded down over
+        all questions so far.
     newcomer_answers : int
-        Newcomers gave at most this many answers.
+        A newcomer is somebody who gave at most this many answers.
     least_answers : int
         Leave out people who gave fewer answers, unless they declared a topic.
     groups : tuple of str
-        Ask only members; empty for everybody.
+        Ask only members of these groups; empty for everybody.
     hours, weekdays, holidays, time_zone
         When people are asked: hours like 09:00-17:00 in their own time zone or `time_zone`, days
-        like mon, days like 2026-12-25 on which nobody is. Empty: at any time.
+        like mon, and days like 2026-12-25 on which nobody is asked. Empty: at any time.
     rest_hours : float
-        Leave people alone for so long after they were asked.
+        Leave people alone for this long after they were asked.
     declared_bonus : float
         Log-odds for people who declared a tag of the question.
     considered : int or None
-        Look at so many of the best only; None for all.
+        Consider only this many of the best people; None for all.
     fallback : bool
-        If none of those may be asked, ask who of a wider list was asked least recently.
+        If none of those may be asked, ask whoever on a longer list was asked least recently.
     """
 
     opted_out: frozenset[int] = frozenset()
@@ -181,7 +182,7 @@ class AskLog:
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """Return the log that :meth:`to_json` gave."""
+        """Return the log that :meth:`to_json` described."""
         log = cls()
         try:
             log.record_all([(int(p), int(t)) for p, times in data["asked"].items() for t in times])
@@ -240,9 +241,9 @@ class Dispatcher:
     log : AskLog, optional
         Who was asked before; new entries are added to it.
     people : Directory, optional
-        What people set.
+        The settings of people.
     skip : collection of int
-        Who was asked about the question before.
+        People who were already asked about the question.
     now_ms : int, optional
         The time by which people are asked; by default that of the question.
     remember : bool

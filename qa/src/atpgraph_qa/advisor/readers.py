@@ -3,10 +3,10 @@
 The process that holds the advisor is the writer: it applies events, in batches, and decides whom to
 ask. Readers compute scores and reasons. The writer writes the arrays of its advisor to a file once;
 every reader maps that file, so that all share its pages, and builds the same advisor on it. Readers
-are programs of their own, never forked: a fork of a process with threads may hang. Whatever changes
-the writer's advisor is sent to all readers in that order, and since it is deterministic, every
-reader gives the writer's scores to the last bit. Columns that grow do so in space left behind them
-in the file; only the pages that a reader writes to become its own.
+are separate programs, never forks: a fork of a process with threads may hang. Every change of the
+writer's advisor is sent to all readers in the same order; since changes are deterministic, every
+reader computes the writer's scores to the last bit. Columns grow into space left behind them in the
+file; only the pages that a reader writes to become its own.
 
 Messages are JSON, with the bytes of arrays behind it; nothing is pickled.
 """
@@ -56,9 +56,9 @@ class Readers:
     Parameters
     ----------
     advisor : Advisor
-        What they start from; changes come through :meth:`change`.
+        The advisor to start from; changes come through :meth:`change`.
     processes : int
-        How many.
+        Number of readers.
 
     Notes
     -----
@@ -90,9 +90,9 @@ class Readers:
         Parameters
         ----------
         after : Advisor
-            What the change gave the writer.
+            The writer's advisor after the change.
         function : callable
-            At the top of a module of this package, or a method of :class:`Advisor`.
+            A top-level function of this package, or a method of :class:`Advisor`.
         *arguments
             Events, newcomers, routers, arrays of int64, or sequences of these.
         """
@@ -107,7 +107,7 @@ class Readers:
                     reader.send("change", name_of(function), *arguments)
 
     def started(self, advisor: Advisor) -> list[_Reader]:
-        """Return new readers of an advisor for :meth:`restart`; the old ones go on meanwhile."""
+        """Return new readers for :meth:`restart`, while the old ones keep working."""
         return _made(advisor, self._processes)
 
     def restart(self, advisor: Advisor, started: list[_Reader] | None = None) -> None:
@@ -123,7 +123,7 @@ class Readers:
 
     @contextlib.contextmanager
     def ranker(self, advisor: Advisor) -> Iterator[Ranker]:
-        """Give the next reader that is free, for one question."""
+        """Yield the next free reader, for one question."""
         reader = self._idle.get()
         while reader not in self._readers:  # one from before a restart
             reader.end()
@@ -288,7 +288,7 @@ def name_of(what: Any) -> str:
 
 
 def named(name: str) -> Any:
-    """Return what has this name."""
+    """Return the class or function with this name."""
     module, _, path = name.partition(":")
     return attrgetter(path)(import_module(module))
 

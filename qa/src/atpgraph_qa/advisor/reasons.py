@@ -24,8 +24,8 @@ _NOBODY = np.zeros(0, dtype=np.int64)
 class Hierarchy:
     """Levels of people in the competition graph of a site, its cycles broken.
 
-    They do not rank: what the hierarchy knows of people, counts of answers, votes and acceptances
-    know as well (docs/evidence/routing.md).
+    They are not used for ranking: counts of answers, votes and acceptances tell as much about
+    people (docs/evidence/routing.md).
     """
 
     users: Int64Array = field(default_factory=lambda: _NOBODY)  # ids, ascending
@@ -189,7 +189,7 @@ def _count(count: int, what: str) -> str:
 def find_tag(
     questions: Int64Array, indptr: Int64Array, tags: Int64Array, code: int, has: BoolArray
 ) -> None:
-    """Write which questions have a tag."""
+    """Mark the questions that have a tag."""
     for place in range(len(questions)):
         for use in range(indptr[questions[place]], indptr[questions[place] + 1]):
             has[place] |= tags[use] == code

@@ -56,7 +56,7 @@ class Suggestions:
     candidates : int
         How many people were ranked.
     notes : tuple of str
-        What of the question the site does not know.
+        The parts of the question that the site does not know.
     """
 
     people: tuple[Suggestion, ...]
@@ -71,7 +71,7 @@ class Suggestions:
 
 @dataclass(eq=False)
 class Ranker:
-    """Computes scores and reasons, here; a subclass asks another process for them."""
+    """Computes scores and reasons in this process; a subclass asks another process for them."""
 
     router: Router
     hierarchy: Hierarchy | None = None

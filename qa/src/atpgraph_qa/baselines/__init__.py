@@ -1,4 +1,4 @@
-"""Other ways of ranking people, to set against the router: every row of tables, by name."""
+"""Other ways to rank people, to compare with the router: the rows of tables, by name."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class ColdRoute(Baseline):
     def _rows(
         self, question: Int64Array, asker: Int64Array, answerer: Int64Array, tags: list[Int64Array]
     ) -> Any:
-        """Return one row per answer; what has no column is left out, tags share a unit length."""
+        """Return one row per answer; unknown values are left out, and tags share a unit length."""
         starts = np.cumsum([0, *(len(known) for known in self._columns)])
         each, counts = np.arange(len(question)), [len(codes) for codes in tags]
         parts = []
@@ -100,7 +100,7 @@ class ColdRoute(Baseline):
         return sparse.csr_matrix((values, (rows, columns)), shape=(len(question), int(starts[-1])))
 
     def update(self, history: History) -> Self:
-        """Learn again once the last time is long enough ago."""
+        """Train again if the last training is long enough ago."""
         if history.now - self._learned_ms < self.refit_days * DAY_MS:
             return self
         return self.fit(history)
@@ -117,11 +117,11 @@ class ColdRoute(Baseline):
 
 
 class Oracle(UserScore):
-    """Knows expertise, interests and helpfulness of everybody, topic and difficulty of questions.
+    """Ranks by the planted expertise, interests, helpfulness, topics and difficulties.
 
     Among people who answered, the most expert one is the likeliest to be accepted. Among all, a
-    person's chance is that of seeing the question, of answering it before the room is full, and of
-    being the best of those who answer; competitors are taken at their mean. `truth` is the
+    person has to see the question, answer it before enough others have, and give the best of the
+    answers; the chance of this is computed with the mean of the competitors. `truth` is the
     ``truth.npz`` of :func:`~atpgraph_qa.write_dump`.
     """
 

@@ -22,7 +22,7 @@ MOST_ANSWERS = 10
 class Baseline(ABC):
     """A way to rank people; it learns nothing unless a subclass does.
 
-    Only methods that learn what to do care for the `pool`: whom they will rank.
+    Only methods that learn use `pool`, which says whom they will rank.
     """
 
     name: ClassVar[str]  # its row in tables
@@ -36,7 +36,7 @@ class Baseline(ABC):
         return self
 
     def update(self, history: History) -> Self:
-        """Take in what has become known since; by default by learning again."""
+        """Update with what has become known since; by default, learn again."""
         return self.fit(history)
 
     @abstractmethod
@@ -69,12 +69,12 @@ class Chance(Baseline):
 
 
 def _fading(query: Query) -> Float64Array:
-    """Return the weight of every answer: a half for every 30 days between it and the question."""
+    """Return the weight of every answer, halved for every 30 days between it and the question."""
     return np.exp2(-np.abs(query.asked_ms - query.history.answers.given_ms) / DAY_MS / 30.0)
 
 
 def _answered(query: Query, of_question: FloatArray) -> Float64Array:
-    """Return a number of every question by answer."""
+    """Return for each answer a number of its question."""
     return of_question[query.history.answers.question].astype(np.float64)
 
 
@@ -110,7 +110,7 @@ def similar_activity(query: Query) -> Float64Array:
 
 
 def tag_experts(query: Query) -> Float64Array:
-    """Count accepted answers, others a quarter, to questions with the same tags, rare ones more."""
+    """Count answers to questions with the same tags: accepted fully, others ¼; rare tags more."""
     worth = np.where(query.history.is_accepted, 1.0, 0.25)
     return query.history.per_user(_answered(query, query.tag_shares) * worth)
 
@@ -156,7 +156,7 @@ class RouterWithNewcomers(Router):
 
 
 def open_places(scores: Float64Array, few: BoolArray, every: int) -> Int64Array:
-    """Return the places, from 1, when each `every`-th is for the best of `few` not yet listed.
+    """Return the places, from 1, if each `every`-th goes to the best of `few` not yet listed.
 
     Equal scores keep their order.
 

@@ -48,10 +48,11 @@ class Level(UserScore):
 
 
 class Qdee(UserScore):
-    """Expertise near the question's difficulty, both agony ranks in the graph with EGA edges.
+    """Ranks people by how near their expertise is to the difficulty of the question (QDEE).
 
-    The difficulty of a new question is the largest of the asker's last three and of its
-    neighbors' mean in text; whoever is nearest to it comes first.
+    Both are agony ranks in the graph with expertise-gain edges. The difficulty of a new question is
+    the largest among those of the asker's last three questions and the mean of its neighbors in
+    text.
     """
 
     name = "qdee"

@@ -1,7 +1,7 @@
 """Ranking by text: people whose answered questions read like the new one.
 
 Three spaces of vectors (TF-IDF, LDA topics, Doc2Vec) are learned from the questions of a history
-and hold vectors of every question asked since; the words stay those of that history.
+and hold vectors of every question asked since; the vocabulary stays that of the history.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _inferred(model: Any, seed: int, counts: Any) -> Float64Array:
 
 
 def _words(counts: Any) -> list[list[str]]:
-    """Return the words of every row, by number, as often as they occur."""
+    """Return the words of every row as numbers, each as often as it occurs."""
     parts = (slice(*counts.indptr[row : row + 2]) for row in range(counts.shape[0]))
     return [
         [str(c) for c in np.repeat(counts.indices[p], counts.data[p].astype(np.int64)).tolist()]

@@ -133,7 +133,7 @@ def route(
     ),
     opt_out: str = opt("Ids of users who must not be asked, separated by commas.", default=""),
     spread: float = opt(
-        "Log-odds lost whenever the asks in a week double; see 'atp qa load'.", default=0.0
+        "Log-odds lost each time a person's asks in a week double; see 'atp qa load'.", default=0.0
     ),
     welcome: Path | None = opt(
         'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '

@@ -77,7 +77,7 @@ def difficulty(
 
     if output is not None:
         if evaluate:
-            raise InputError("--output writes a list of questions, which --evaluate does not make.")
+            raise InputError("--output writes a list of questions; --evaluate makes none.")
         check_columns_file(output)
     opened = atpgraph_qa.Site(site)
     options: dict[str, Any] = {
@@ -125,7 +125,7 @@ def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:
 def evaluate(
     out: Session,
     site: SitePath,
-    protocol: str = opt("paper, time, or names of single protocols.", default="paper,time"),
+    protocol: str = opt("paper, time, or names of individual protocols.", default="paper,time"),
     methods: str = opt(
         "Names separated by commas, 'quick' (all but doc2vec and coldroute), or 'all'.",
         default="quick",
@@ -135,7 +135,7 @@ def evaluate(
         "Date of the split, instead of --test-share.", formats=["%Y-%m-%d"]
     ),
     active_days: float | None = opt(
-        "Rank only people who answered in this many days.", show_default="ever"
+        "Rank only people who answered within this many days.", show_default="ever"
     ),
     truth: Path | None = opt("truth.npz of a simulated community; adds an oracle."),
     text: Text = "auto",

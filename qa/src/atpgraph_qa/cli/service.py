@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = Commands(help="Serve suggestions: run, check, back up, restore, tokens.")
 
-Model = Annotated[Path | None, arg("Model of 'atp qa train'; needed once.")]
+Model = Annotated[Path | None, arg("Model of 'atp qa train'; needed at the first start.")]
 File = Annotated[Path, arg("The backup.")]
 
 
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Server(Place):
-    """The same, and where the service listens."""
+    """The same, and the address at which the service listens."""
 
     host: Annotated[str | None, opt("Address to listen on.")] = None
     port: Annotated[int | None, opt("Port; 0 takes a free one.")] = None
@@ -86,7 +86,7 @@ def check(out: Session, place: Server, model: Model = None) -> None:
         for name, value in values.items()
     ]
     payload = {"checked": True, "model": model, "settings": shown}
-    out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
+    out.result(payload, table(("section", "setting", "value"), rows), "the settings are valid")
 
 
 def require() -> None:
@@ -161,9 +161,9 @@ def _announce(out: Session, url: str, token: str) -> None:
 
 @app.command()
 def backup(out: Session, file: File, place: Place) -> None:
-    """Write everything the service knows into one file, also while it runs.
+    """Back up all data of the service to one file, even while it runs.
 
-    The file holds personal data and secrets' digests: keep it as you keep the database.
+    The file holds personal data and digests of secrets: protect it like the database.
     """
     settings = place.settings()
     from atpgraph_qa.service.maintenance import backup as write
@@ -192,7 +192,7 @@ def tokens(
     scopes: Annotated[str, opt("Some of read, route, write, admin, separated by commas.")] = "read",
     revoke: Annotated[int | None, opt("Revoke the token with this number.")] = None,
 ) -> None:
-    """List tokens, make one (also if all others are lost; it is shown this once), or revoke one."""
+    """List tokens, create one (also if all others are lost; shown only once), or revoke one."""
     settings = place.settings()
     from contextlib import closing
 
@@ -221,7 +221,7 @@ def tokens(
 
 @app.command()
 def repair(out: Session, place: Place) -> None:
-    """Disable events dated in the future, after a sender's clock was wrong.
+    """Disable events that a sender with a wrong clock dated in the future.
 
     Stop the service first. Start it again with the model: it rebuilds the history from the model
     and the other events.

@@ -50,7 +50,8 @@ class FileReport:
 class IngestReport:
     """Report of an ingest.
 
-    Rows stored by table, a report for every file read, and what the files that are missing disable.
+    It has the number of rows stored by table, a report for every file read, and what is not
+    available because files are missing.
     """
 
     rows: dict[str, int]
@@ -72,7 +73,7 @@ def ingest(
     """Read a data dump into a store, replacing an earlier one.
 
     Memory does not grow with the size of the files: blocks of rows are parsed by a few threads
-    and written as they come. The one thing kept per row is a bit that says its Id was seen.
+    and written as they come. Only one bit is kept per row, which says that its Id was seen.
 
     Parameters
     ----------
@@ -80,10 +81,10 @@ def ingest(
         A folder with ``Posts.xml`` and, where present, ``Users.xml``, ``Votes.xml``,
         ``Tags.xml`` and ``PostLinks.xml``; or the site's ``.7z`` archive.
     site : path
-        Folder of the store, made if needed. A store that is there is replaced at the very end;
-        if the ingest fails or is interrupted it stays as it was.
+        Folder of the store, made if needed. An existing store is replaced at the very end; if the
+        ingest fails or is interrupted, it stays as it was.
     allow_bad_rows : bool
-        Accept files with more than 1 % unreadable rows, and files that were cut off.
+        Accept files with more than 1% unreadable rows, and files that were cut off.
     workers : int, optional
         Threads that parse; by default the number of processors, four at most.
 

@@ -85,7 +85,7 @@ class Batch:
         return {name: compute.filter(each, arrow.array(keep)) for name, each in result.items()}
 
     def _finished(self, table: str, columns: Columns) -> Any:
-        """Return the rows that go to a table, without anything that is not about people."""
+        """Return the rows that go to a table, without those of fabricated posts and accounts."""
         keep = None
         if table in ("questions", "answers"):
             owner = columns["owner_id"]

@@ -11,7 +11,7 @@ MB, and less time to write. The schema is in :mod:`atpgraph_qa.data.schema`.
       vectors-8110e2a5/     vectors of texts, once a text model was used (text.store)
 
 An ingest writes a new folder beside the old one and swaps them in one step: readers see the old
-site or the new one, and an ingest that stops half-way changes nothing.
+site or the new one, and an ingest that stops halfway changes nothing.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class StoreWriter:
 
 @contextlib.contextmanager
 def new_version(site: str | os.PathLike[str]) -> Iterator[StoreWriter]:
-    """Write a new version of the store at `site`; it appears when the block has ended well."""
+    """Write a new version of the store at `site`; it appears when the block succeeds."""
     ours = (MANIFEST, _TABLES, VECTORS, f".{VECTORS}", ".ingest-")  # finished, or killed half-way
     there = os.listdir(site) if os.path.isdir(site) else []
     known = {name for name in there if name.startswith(ours)}

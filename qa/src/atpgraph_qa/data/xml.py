@@ -1,6 +1,6 @@
 """Cut the bytes of a dump file into blocks of whole rows, and read the attributes of the rows.
 
-A dump file is one root element with a million ``<row …/>`` in it. A ``<`` cannot stand inside an
+A dump file is one root element with a million ``<row …/>`` in it. A ``<`` cannot occur inside an
 attribute value of well-formed XML, so ``<row`` always begins a row, and blocks of whole rows can be
 parsed one by one, in any thread. A block is parsed by libxml2 in small pieces; a piece that does
 not parse is cleaned of illegal characters and parsed again, and if that fails too, row by row, so
@@ -244,7 +244,7 @@ class Rows:
 
 
 def integer(text: str) -> int | None:
-    """Return the number that a text is, None for one that is none.
+    """Return the integer that a text represents, or None.
 
     ``int()`` alone would take "1_000", other scripts' digits, and more than 64 bits.
     """

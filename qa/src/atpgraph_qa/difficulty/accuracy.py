@@ -53,7 +53,7 @@ def halves(
     """Split the questions into a validation half and a test half, as masks.
 
     Anything that is chosen (a method, a number) is chosen on the first; the second only reports.
-    The validation half is a seeded draw, or the earlier questions.
+    The validation half is drawn at random, or has the earlier questions.
     """
     if by not in ("random", "time"):
         raise InputError(f"halves must be random or time, not {by!r}.")
@@ -139,7 +139,7 @@ def pairwise_accuracy(
         Resamples of the questions for the interval. Pairs of a question with itself, which a
         resample contains, have equal bounties and do not count.
     random_state : int or generator
-        Where the resamples come from; the same for all methods makes their intervals comparable.
+        Seed of the resamples; use the same for all methods, so that their intervals are comparable.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def by_tag(
 ) -> list[TagRow]:
     """Measure methods among the questions of each tag that has enough of them with a bounty.
 
-    The tag with the most questions comes first; there is none where the dump has no tags.
+    The tag with the most questions comes first; a dump without tags gives none.
     """
     tags = site.tags
     place = np.full(len(tags.indptr) - 1, -1, dtype=np.int64)

@@ -62,10 +62,10 @@ class PathRule:
 
 @dataclass(eq=False)
 class Workbench:
-    """A site with its competition graphs and its model, made when a method first asks for them.
+    """A site with its competition graphs and its model, computed on first use.
 
-    The signal model learns from `first_half` of the questions of `truth` for the others, and from
-    the others for these; without it, from all bounties of the site for all questions.
+    The signal model scores the questions of `truth` in `first_half` with weights learned from the
+    others, and vice versa; without `first_half`, all questions with weights from all bounties.
     """
 
     site: Site
@@ -93,7 +93,7 @@ class Workbench:
         return at_nodes(values, competition.question_nodes(self.site.questions.id))
 
     def skill(self) -> Float64Array:
-        """Take every edge for a match that its target won."""
+        """Treat every edge as a match that its target won."""
         graph = self.plain.graph
         return self.of_nodes(self.plain, trueskill(graph, random_state=self.random_state).score)
 
@@ -274,10 +274,10 @@ def evaluate_site(
     n_bootstrap : int
         Resamples for the intervals.
     min_tag_questions : int
-        Least number of questions with a bounty for a tag to get a row.
+        Minimum number of questions with a bounty for a tag to get a row.
     max_questions : int
-        Where more questions than this have a bounty, a random sample is compared: the number of
-        pairs grows with the square. The report's settings say how many questions were.
+        If more questions than this have a bounty, a random sample is compared, because the number
+        of pairs grows with the square. The report's settings say how many questions were compared.
     random_state : int
         Seed of the split, the resamples and the methods that draw.
     expertise : Expertise, optional

@@ -4,8 +4,8 @@ What makes a question hard differs between sites: on one, unanswered questions c
 bounties, on another the much-answered ones do. So the weights come from the site's own bounties:
 from one half of the questions, for the other half. Every signal enters as its percentile among all
 questions of the site; the weights maximize the likelihood of the order of all pairs with different
-bounties (logistic), with a penalty. Where there are fewer than fifty questions to learn from,
-position and number of answers count alike instead.
+bounties (logistic), with a penalty. With fewer than fifty questions to learn from, position and
+number of answers get equal weights instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Signals = Mapping[str, Float64Array]  # one number for every question of the sit
 
 
 def number_of_answers(site: Site) -> Float64Array:
-    """Count the answers: questions with more of them pass for harder."""
+    """Return the number of answers: questions with more of them are taken to be harder."""
     counts = np.bincount(site.answers.question, minlength=len(site.questions))
     return counts.astype(np.float64)
 

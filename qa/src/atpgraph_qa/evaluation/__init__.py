@@ -1,1 +1,1 @@
-"""How good a way of routing is, on questions whose answers are known."""
+"""Evaluate routing methods on questions whose answers are known."""

@@ -43,7 +43,7 @@ EARLIER = ((0, 0), (1, 3), (4, 10), (11, 100), (101, None))
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where the right person stood, question by question."""
+    """The rank of the right person, question by question."""
 
     rank: Float64Array  # from 1; infinite where the right person was not among the candidates
     candidates: Int64Array  # how many people were ranked
@@ -177,10 +177,10 @@ def evaluate_routing(
     split : Split, optional
         See :class:`~atpgraph_qa.evaluation.protocols.Split`.
     truth : path, optional
-        What is planted in a simulated community; adds the row ``oracle``.
+        The ground truth of a simulated community; adds the row ``oracle``.
     text : str or path
-        Which text model tells what the questions of a site are about: ``bm25`` (none), ``static``,
-        ``dense``, the folder of one, or ``auto``.
+        How questions are compared: by words (``bm25``), by the text model ``static`` or ``dense``,
+        or by one in a folder; ``auto`` chooses.
     random_state : int
     """
     wanted = protocol_names(protocols)
@@ -277,7 +277,7 @@ def _outcome(method: Method, case: Case, scores: Float64Array) -> tuple[float, .
 
 
 class _Run:
-    """One protocol on its way through the test questions."""
+    """The state of one protocol while it goes through the test questions."""
 
     def __init__(self, protocol: Protocol, methods: Sequence[Method]) -> None:
         self.protocol, self.methods = protocol, methods

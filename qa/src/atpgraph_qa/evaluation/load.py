@@ -77,8 +77,9 @@ def load_cost(
     """Route the last questions of a site under several policies and measure what each costs.
 
     The questions come in the order in which they were asked, all active users are candidates, and
-    `top` people are asked each time; caps and spread look at who was asked before. The other
-    policies are compared with the first. `router` is not fitted yet; by default a new one.
+    `top` people are asked each time; limits and spread depend on who was asked before. The other
+    policies are compared with the first. `router` must not be fitted yet; by default, a new one is
+    made.
     """
     if top < 1:
         raise InputError(f"At least one person must be asked, not {top}.")
@@ -100,7 +101,7 @@ def load_cost(
 
 @dataclass(eq=False)
 class PolicyRun:
-    """One policy on its way through the test questions."""
+    """The state of one policy while it goes through the test questions."""
 
     dispatcher: Dispatcher
     ranks: list[float] = field(default_factory=list)  # of the accepted answerer

@@ -43,7 +43,7 @@ LEAST_ANSWERERS = 5
 
 @dataclass(frozen=True)
 class Split:
-    """The end of training and the course of the test, for the protocols over time."""
+    """When training ends and how the test proceeds, for the protocols over time."""
 
     test_share: float = 0.2  # of the questions, the last ones, that are asked after the split
     split_ms: int | None = None  # the moment of the split itself
@@ -158,7 +158,7 @@ def best_answerer(records: Records) -> Int64Array:
 
 
 def protocol_names(names: Iterable[str] | None = None) -> list[str]:
-    """Return the protocols of names and of the families ``paper`` and ``time``; by default all."""
+    """Return protocols by name, or those of the families ``paper`` and ``time``; by default all."""
     chosen: list[str] = []
     for name in PROTOCOLS if names is None else names:
         if name not in FAMILIES and name not in PROTOCOLS:

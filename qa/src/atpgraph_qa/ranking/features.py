@@ -2,13 +2,13 @@
 
 :class:`Features` prepares what depends on the question alone. Then :func:`add_up` goes through the
 people, compares the questions they answered or asked with the new one and sums up; :func:`weigh`
-makes one number per feature of it and adds these up by weight. Training keeps the numbers, serving
-the sums.
+turns the sums into one number per feature and adds these up by weight. Training uses the numbers,
+serving the weighted sums.
 
 Counts and rates are those of the last Monday (:mod:`~atpgraph_qa.ranking.weekly`), which spares
 most of the work when many questions are ranked; activity, similarity, tags and the asker's own
-history are of the moment. What people posted before Monday is in an index, what they posted since
-comes after it in the order of time, so a sum does not depend on when and how posts came in.
+history are of the moment. Posts from before Monday are in an index and later posts follow in order
+of time, so a sum does not depend on when and how posts came in.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Comparison(NamedTuple):
 
     `match` (BM25) and `share` (of tags) have a number for every earlier question, to be multiplied
     by a factor. `vectors` are those of all questions, `ordered` the same in the order of
-    :attr:`Posts.order`; `vector` is empty where words have to do.
+    :attr:`Posts.order`; `vector` is empty if questions are compared by words only.
     """
 
     match: Float32Array
@@ -349,7 +349,7 @@ def put_similar(
 def with_answer(
     total: Sums, similar: Float32Array, number: int, worth: Float32Array, row: int
 ) -> Sums:
-    """Return a person's sums with one answer more."""
+    """Return a person's sums with one more answer."""
     (
         words, words_won, words_recent, words_max,
         close, close_won, close_recent, close_month, close_days, plain, close_max,
@@ -374,7 +374,7 @@ def with_answer(
 def put_sums(
     total: Sums, more: Sums, since: Float32Array, logs: Float32Array, plain: Float32Array
 ) -> None:
-    """Write a person's sums, those that enter as logarithms with what zero counts for."""
+    """Write a person's sums; those whose logarithm is taken get a constant added first."""
     (
         words, words_won, words_recent, plain[0],
         close, close_won, close_recent, close_month, close_days, plain[2], plain[1],

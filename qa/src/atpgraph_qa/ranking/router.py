@@ -1,8 +1,8 @@
 """The learned ranker, and the probabilities that it states.
 
-Chosen over gradient-boosted trees: on the last part of the training period of the sites at hand
-lambdarank did not do better (see docs/evidence/routing.md), needs more questions than a small site
-has, and takes longer for a hundred thousand people than a router may.
+It was chosen over gradient-boosted trees: on the last part of the training periods of our sites,
+lambdarank was no better (see docs/evidence/routing.md). It also needs more questions than a small
+site has, and takes too long for a hundred thousand people.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def prior_weights(
     """Return the weights to start from, not standardized, in the order of ``NAMES``.
 
     A site with a few hundred resolved questions cannot tell by itself how much a recent answer is
-    worth against an old one, and sites do not differ much in it. So these were learned from one
+    worth compared with an old one, and sites differ little in this. So these were learned from one
     large site by ``benchmarks/teach_router.py``: from words alone, or with the text model named by
     `text` (for a custom one, those of ``dense``). Groups in `without` are 0.
     """
@@ -62,10 +62,11 @@ class Router:
     Parameters
     ----------
     pool : {"own", "all", "new"}
-        Which people it will rank. One model answers "who of those who answered will be accepted",
-        another "who of all will give the accepted answer", a third the same among newcomers.
+        The people that it will rank. One model answers "who of those who answered will be
+        accepted", another "who of all will give the accepted answer", a third the same among
+        newcomers.
     random_state : int
-        Same state, same scores.
+        Seed; the same seed gives the same scores.
     without : names of feature groups
         Groups to leave out, for ablations; see :mod:`~atpgraph_qa.ranking.names`.
     plan : TrainingPlan, optional
@@ -216,7 +217,7 @@ class Calibration:
 
         Examples
         --------
-        Statements of 46 % of which 16 % came true:
+        Statements of 46%, of which 16% came true:
 
         >>> stated, happened = np.full(300, 0.46), np.arange(300) < 48
         >>> better = Calibration().corrected(stated, happened)
@@ -242,7 +243,7 @@ class Calibration:
 
 
 def calibrate(scores: Float64Array, choices: Choices, reach: float) -> Calibration:
-    """Return the sharpness that makes the right people likeliest, near 1 where they are few.
+    """Return the sharpness that makes the right people likeliest, near 1 if there are few.
 
     Scores, one per row of `choices`, come from a model that was not fitted to these questions.
     """

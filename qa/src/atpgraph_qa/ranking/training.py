@@ -1,9 +1,9 @@
 """How the router learns: from past questions, each with what was known when it was asked.
 
-The weights start from those of other sites. With few labels validation is mostly noise, and a wrong
-choice costs more than keeping them: below :data:`FEW` labeled questions the weights stay near.
-Above, all settings are compared by cross-validation, and of those that are no worse than the best
-by more than a standard error of the difference, the one nearest to the prior is taken.
+The weights start from those of other sites. With few labels, validation is mostly noise, and a
+wrong choice costs more than keeping these weights: below :data:`FEW` labeled questions, the weights
+stay near them. With more, all settings are compared by cross-validation. Of those that are no worse
+than the best by more than a standard error of the difference, the one nearest to the prior is used.
 """
 
 from __future__ import annotations
@@ -162,9 +162,10 @@ def _joined(history: History, examples: list[_Example], missed: Int64Array) -> E
 def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
     """Return for every question the answer whose author counts as right; −1 for none.
 
-    It is the accepted one; with `voted`, where none is, the one with at least two votes and more
-    than any other. Answers by the asker do not count, nor, among the people who answered, do
-    questions with one of them. With newcomers as candidates only answers by newcomers count.
+    It is the accepted one; with `voted`, if none is accepted, the one with at least two votes and
+    more than any other. Answers by the asker do not count; if only the people who answered are
+    candidates, neither do questions with such an answer. With newcomers as candidates only answers
+    by newcomers count.
     """
     owner, question = history.answers.owner, history.answers.question
     right = history.best_answer.copy()
@@ -201,7 +202,7 @@ def _answers_before(history: History, answers: Int64Array) -> Int64Array:
 
 @dataclass(frozen=True)
 class Setting:
-    """How strongly weights are drawn to where they start: the prior, or 0."""
+    """How strongly weights are pulled toward their start: the prior, or 0."""
 
     penalty: float
     from_prior: bool

@@ -1,4 +1,4 @@
-"""Counts and rates of people, whatever is asked.
+"""Counts and rates of people, which do not depend on the question.
 
 Counts enter as logarithms. Rates are shrunk toward the mean of the site, so that one lucky answer
 does not outweigh a hundred good ones. How strongly is estimated from how much people really differ
@@ -38,7 +38,7 @@ def user_stats(history: History) -> dict[str, Float64Array]:
 
 
 def _success(history: History) -> dict[str, Float64Array]:
-    """Return how often answers of people were accepted, and how often against others."""
+    """Return how often people's answers were accepted, overall and against other answers."""
     won, question = history.n_won, history.answers.question
     resolved = history.best_answer >= 0
     decided = history.per_user(resolved[question].astype(np.float64))
@@ -124,7 +124,7 @@ def elo_ratings(history: History) -> Float64Array:
 
 @kernel
 def play(starts: Int64Array, owner: Int64Array, score: Float64Array, rating: Float64Array) -> None:
-    """Let the answers of every question meet, question by question; changes `rating`.
+    """Rate the answers of each question as matches, question by question; changes `rating`.
 
     Answers of question q are ``starts[q] : starts[q + 1]``. Everybody plays everybody with the
     ratings from before the question.

@@ -1,9 +1,9 @@
-"""Statistics of all people as of the last Monday, and how they are carried on to a moment.
+"""Statistics of all people as of the last Monday, and how they are updated to a moment.
 
-Answers count less the older they are. What a person's answers are worth is kept as of the start of
-a week and carried on from there, so that a question costs a pass over the answers of a few days,
-not over all answers there ever were. This is the one result that the ranker keeps between
-questions. What is in it depends on the week alone, so it does not matter how events came in.
+Answers count less the older they are. The total weight of a person's answers is stored as of the
+start of a week and updated from there, so that a question costs a pass over the answers of a few
+days, not over all answers ever given. This is the only result that the ranker keeps between
+questions. It depends on the week alone, not on how events came in.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Posts(NamedTuple):
     `question` the place in `order` of what they answer. `worth` has how much each counts by age,
     for three half-lives, and whether it was accepted. Questions that people asked are in
     `asked_start` and `asked` likewise. `order` has the questions by the first row that answered or
-    asked them: those of the first k rows are the first ``extent[k]``. Places have no sign, which
-    kernels would check.
+    asked them: those of the first k rows are the first ``extent[k]``. Positions are unsigned, so
+    that kernels need not check their sign.
     """
 
     start: Int64Array
@@ -195,9 +195,9 @@ def put_activity(
     left: Float32Array, result: Float32Array, moment: int,
     at: Int32Array, given_ms: Int64Array, worth: Float64Array,
 ) -> None:  # fmt: skip
-    """Write the columns of :data:`MOMENT`: what is left of the activity of a week, and what came.
+    """Write the columns of :data:`MOMENT`: the decayed activity of the week plus answers since.
 
-    Answers since are by the people `at` their positions, and count what `worth` says.
+    These are by the people at the positions `at` and have the weights `worth`.
     """
     since = np.zeros((len(rows), worth.shape[1]))
     first, last = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)

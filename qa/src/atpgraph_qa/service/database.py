@@ -106,26 +106,30 @@ class Database:
 
     def migrate(self) -> int:
         """Bring the tables up to date; return the version."""
-        serial = "INTEGER PRIMARY KEY" if self.is_sqlite else "BIGSERIAL PRIMARY KEY"
         with self.write() as connection:
-            serialize(connection)
-            versions = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
-            connection.execute(text(versions))
-            query = text("SELECT COALESCE(MAX(version), 0) FROM schema_version")
-            done = int(connection.execute(query).scalar_one())
-            known = migrations()
-            if done > known[-1][0]:
-                raise InputError(
-                    f"The database has schema version {done}, this atpgraph knows {known[-1][0]}: "
-                    "use the newer atpgraph."
-                )
-            for version, script in known[done:]:
-                for statement in _statements(script.replace("{serial}", serial)):
-                    connection.exec_driver_sql(statement)
-                if version == 3:
-                    fill_reports(connection)
-                connection.execute(text(f"INSERT INTO schema_version VALUES ({version})"))
-        return known[-1][0]
+            return self.migrate_to(connection, migrations()[-1][0])
+
+    def migrate_to(self, connection: Connection, wanted: int) -> int:
+        """Bring the tables at least to a version; return it."""
+        serial = "INTEGER PRIMARY KEY" if self.is_sqlite else "BIGSERIAL PRIMARY KEY"
+        serialize(connection)
+        versions = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
+        connection.execute(text(versions))
+        query = text("SELECT COALESCE(MAX(version), 0) FROM schema_version")
+        done = int(connection.execute(query).scalar_one())
+        known = migrations()
+        if done > known[-1][0]:
+            raise InputError(
+                f"The database has schema version {done}, this atpgraph knows {known[-1][0]}: "
+                "use the newer atpgraph."
+            )
+        for version, script in known[done:wanted]:
+            for statement in _statements(script.replace("{serial}", serial)):
+                connection.exec_driver_sql(statement)
+            if version == 3:
+                fill_reports(connection)
+            connection.execute(text(f"INSERT INTO schema_version VALUES ({version})"))
+        return wanted
 
     def take_charge(self) -> None:
         """Become the process that acts on the database, or raise an error if there is one.
@@ -159,6 +163,8 @@ class Database:
                     raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             else:
                 alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+                alone.detach()  # it is closed then, with its timeout
+                alone.execute(text("SET statement_timeout = 0"))
                 alone.execute(text(f"VACUUM (FULL) {', '.join(METADATA.tables)}"))
 
     def close(self) -> None:

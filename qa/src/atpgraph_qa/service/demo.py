@@ -12,7 +12,6 @@ import numpy as np
 
 from atpgraph.util.random import generator
 from atpgraph_qa.advisor.advisor import Advisor
-from atpgraph_qa.advisor.people import Person
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.ingest import ingest
 from atpgraph_qa.data.site import DAY_MS, Site
@@ -85,7 +84,7 @@ def fill_past(service: Service, community: Community) -> None:
     finally:
         engine.clock = real
     for user in range(_FIRST_USER, _FIRST_USER + USERS):
-        engine.save_person(Person(user, handle=f"user{user}"))
+        engine.change_person(user, handle=f"user{user}")
 
 
 def play(

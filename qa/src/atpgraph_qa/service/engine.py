@@ -34,7 +34,7 @@ from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
-from atpgraph_qa.service.database import Database, after_commit
+from atpgraph_qa.service.database import Database, after_commit, serialize
 from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged, TopicChange
 from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
@@ -126,6 +126,7 @@ class Engine:
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
         self.lock = threading.RLock()  # held while the state changes
+        self._changing_person = threading.Lock()
         self.new_events = threading.Event()
         self.limiter = RankingLimiter(settings.limits.queue_routes)
         self.advisor: Advisor  # set by `start_from`
@@ -150,14 +151,16 @@ class Engine:
 
     def set_mode(self, mode: str, who: str) -> None:
         """Switch between shadow, approve and automatic; the audit log says who did."""
-        with self.lock, self.database.write(acting=True) as connection:
-            put_meta(connection, "mode", f"{mode} {self.settings.policy.mode}")
-            tables.note(connection, self.clock(), who, f"mode: {self.mode} → {mode}")
+        with self.lock:
+            with self.database.write(acting=True) as connection:
+                put_meta(connection, "mode", f"{mode} {self.settings.policy.mode}")
+                tables.note(connection, self.clock(), who, f"mode: {self.mode} → {mode}")
             self.mode = mode
-            self.asks = self._load_asks(connection)
+            with self.database.read() as connection:
+                self.asks = self._load_asks(connection)
 
     def _load_asks(self, connection: Connection) -> AskLog:
-        """Return the asks of the last weeks; those of shadow mode cap people only while in it."""
+        """Return the asks of the last weeks; those of shadow mode count only in shadow mode."""
         t = tables.asks.c
         query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
         rows = connection.execute(query if self.shadow else query.where(~t.shadow))
@@ -237,7 +240,7 @@ class Engine:
                 self.exchange(advisor)
 
     def exchange(self, advisor: Advisor, change: Change = ()) -> None:
-        """Replace the advisor by what a change made of it, or by a new one."""
+        """Replace the advisor with the result of a change, or with a new one."""
         if advisor.week_ms != self.advisor.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
@@ -264,21 +267,27 @@ class Engine:
                 if code < 0 or not history.n_given[code]
             )
             if new != self.advisor.newcomers:
-                self.exchange(self.advisor.welcome(new), (Advisor.welcome, new))
+                self.exchange(with_newcomers(self.advisor, new), (with_newcomers, new))
 
     def knows(self, user: int) -> bool:
         """Return whether a person posted or set anything."""
         return user in self.directory or self.advisor.history.codes([user])[0] >= 0
 
-    def save_person(self, person: Person, who: str = "") -> None:
-        """Store a person's settings; `who` changed it, for the audit log."""
-        values = asdict(person)
-        values |= {"member_of": values.pop("groups"), "updated_ms": self.clock()}
-        with self.database.write() as connection:
+    def change_person(self, user: int, who: str = "", **changes: Any) -> None:
+        """Change a person's settings, unless they were forgotten; `who` is for the audit log."""
+        if not who and replace(self.directory[user], **changes) == self.directory[user]:
+            return
+        with self._changing_person, self.database.write() as connection:
+            serialize(connection)  # with who is being forgotten
+            if user in self.forgotten_people:
+                return
+            person = replace(self.directory[user], **changes)
+            values = asdict(person)
+            values |= {"member_of": values.pop("groups"), "updated_ms": self.clock()}
             tables.save(connection, tables.people, **values)
             if who:
-                tables.note(connection, self.clock(), who, "changed a person", person.id)
-        self.directory.put(person)
+                tables.note(connection, self.clock(), who, "changed a person", user)
+            after_commit(connection, lambda: self.directory.put(person))
 
     def _rules(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
         return _Recorder(
@@ -331,19 +340,24 @@ class Engine:
 
     def append(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
+        self.check_dates(arrivals)
+        clean = self.forgotten_people.cleaned
+        with self.database.write() as connection:
+            serialize(connection)  # with others who append, and with who is being forgotten
+            cleaned = [replace(arrival, event=clean(arrival.event)) for arrival in arrivals]
+            numbers = events.append(connection, cleaned, self.clock())
+        self.waiting += sum(1 for number in numbers if number is not None)
+        self.new_events.set()
+        return numbers
+
+    def check_dates(self, arrivals: Sequence[Arrival]) -> None:
+        """Raise an error if an event is dated too far ahead."""
         for arrival in arrivals:
             if arrival.event.at_ms > self.clock() + DAY_MS:
                 raise InputError(
                     f"The event is dated {_date(arrival.event.at_ms)}, more than a day ahead of "
                     "this server; check the sender's clock."
                 )
-        clean = self.forgotten_people.cleaned
-        cleaned = [replace(arrival, event=clean(arrival.event)) for arrival in arrivals]
-        with self.database.write() as connection:
-            numbers = events.append(connection, cleaned, self.clock())
-        self.waiting += sum(1 for number in numbers if number is not None)
-        self.new_events.set()
-        return numbers
 
     def apply(self) -> int:
         """Apply stored events; return how many there were."""
@@ -356,6 +370,8 @@ class Engine:
                 self.waiting = (newest or 0) - self.seq
             for part in _parts(rows):
                 self._apply(part)
+            if self.advisor.newcomers:  # those who answered are none any more
+                self.place_newcomers()
             return len(rows)
 
     def _apply(self, rows: Sequence[Arrival]) -> None:
@@ -427,7 +443,13 @@ class Engine:
                 if given is not None and given["person"] is not None:
                     suggestions.resolve(connection, event.question, given["person"], now)
             case Edited():
-                tables.change(connection, tables.questions, event.question, **event.changes())
+                q = tables.questions.c
+                empty = (q.title == "") & (q.body == "") & q.closed_ms.is_not(None)
+                deleted = (q.id == event.question) & empty
+                if tables.find_one(connection, tables.questions, deleted) is None:
+                    tables.change(connection, tables.questions, event.question, **event.changes())
+                else:
+                    erase_texts(connection, [event.question])  # those of the edit
             case StatusChanged():
                 closed_ms = None if event.state == "open" else event.at_ms
                 tables.change(connection, tables.questions, event.question, closed_ms=closed_ms)
@@ -456,6 +478,11 @@ class Engine:
     def last_post_ms(self) -> int:
         """The date of the newest known post."""
         return _last_post(self.advisor)
+
+
+def with_newcomers(advisor: Advisor, newcomers: Sequence[Newcomer]) -> Advisor:
+    """Return the advisor with these newcomers and no others; readers call this, too."""
+    return replace(advisor, newcomers=()).welcome(newcomers)
 
 
 def _last_post(advisor: Advisor) -> int:
@@ -501,8 +528,8 @@ def most_active(query: Query, count: int) -> list[int]:
 def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
     """Return the events with dates that never decrease.
 
-    A late event is dated when it came. This does not depend on how many events are applied at
-    once, so a restart, which applies thousands, gives the same history.
+    A late event gets the date of its arrival. This does not depend on how many events are applied
+    at once, so a restart, which applies thousands, gives the same history.
     """
     result: list[Event] = []
     for event in given:

@@ -15,6 +15,7 @@ from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import tables as db
+from atpgraph_qa.service.database import serialize
 from atpgraph_qa.service.events import ForgottenPeople
 from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.events import Forgotten
@@ -36,6 +37,7 @@ def forget_rows(
     Their answers stay without an owner. Their questions lose title and text but keep the tags,
     which say what others answered. `asked` are the ids of their questions in the model.
     """
+    serialize(connection)  # with who appends events or changes the person
     mine = db.events.c.person == user
     theirs = select(db.events.c.question).where(mine, db.events.c.kind == "asked")
     titles = set(asked) | set(connection.execute(theirs).scalars())

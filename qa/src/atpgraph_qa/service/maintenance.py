@@ -180,21 +180,22 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
         head = dict(json.loads(archive.read("backup.json")))
     except (OSError, *_DAMAGE):
         raise InputError(f"{file} is not a backup that 'atp server backup' wrote.") from None
-    if head.get("format") != FORMAT or head.get("version") not in dict(migrations()):
+    version, known = head.get("version"), [number for number, _ in migrations()]
+    if head.get("format") != FORMAT or version not in known:
         raise InputError(f"{file} is a backup of another version of atpgraph.")
-    counts: dict[str, int] = {}
+    counts, names = dict[str, int](), archive.namelist()
     with archive, contextlib.closing(Database.of(settings)) as database:
-        database.migrate()
         try:
             with database.write() as connection:
-                for table in METADATA.sorted_tables:
+                database.migrate_to(connection, version)
+                present = [t for t in METADATA.sorted_tables if f"tables/{t.name}.jsonl" in names]
+                for table in present:
                     if connection.execute(select(func.count()).select_from(table)).scalar_one():
                         raise InputError("The database is not empty: restore into a new one.")
-                for table in METADATA.sorted_tables:
-                    name = f"tables/{table.name}.jsonl"
-                    if name in archive.namelist():
-                        with archive.open(name) as lines:
-                            counts[table.name] = _insert(connection, table, lines)
+                for table in present:
+                    with archive.open(f"tables/{table.name}.jsonl") as lines:
+                        counts[table.name] = _insert(connection, table, lines)
+                database.migrate_to(connection, known[-1])
                 if not database.is_sqlite:
                     _number_on(connection)
                 kept = json.loads(get_meta(connection, "snapshot", "{}"))

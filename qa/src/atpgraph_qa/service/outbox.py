@@ -71,9 +71,13 @@ def settle(connection: Connection, message: Row, outcome: Outcome, now_ms: int) 
         connection, tables.deliveries, message=number, at_ms=now_ms, status=outcome.status,
         error=outcome.error, took_ms=outcome.took_ms,
     )  # fmt: skip
-    change(connection, _messages, number, state=state, next_ms=next_ms)
+    which = _messages.c.id == number
+    if state == "waiting":  # unless it was cancelled meanwhile
+        which &= _messages.c.state == "sending"
+    change(connection, _messages, which, state=state, next_ms=next_ms)
     if state == "sent":
         which = (_made.c.id == message["suggestion"]) & (_made.c.state == "proposed")
+        which &= _made.c.sent_ms.is_not(None)  # else the message went to moderators
         change(connection, _made, which, state="delivered", changed_ms=now_ms)
     if outcome.status == _GONE:  # for good
         why = "The receiver is gone."
@@ -82,9 +86,9 @@ def settle(connection: Connection, message: Row, outcome: Outcome, now_ms: int) 
 
 
 def cancel(connection: Connection, question: int) -> None:
-    """Cancel the waiting messages about a question."""
+    """Cancel the messages about a question; one under way is not sent again."""
     about = select(_made.c.id).where(_made.c.question == question)
-    which = _messages.c.suggestion.in_(about) & (_messages.c.state == "waiting")
+    which = _messages.c.suggestion.in_(about) & _messages.c.state.in_(("waiting", "sending"))
     change(connection, _messages, which, state="cancelled")
 
 
@@ -139,7 +143,7 @@ def checked_address(
         parsed = httpx.URL(url)
     host, port = parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80)
     if parsed.scheme not in ("http", "https") or not host:
-        raise InputError("The address is not one of http or https.")
+        raise InputError("The address must begin with http:// or https://.")
     with contextlib.suppress(OSError, ValueError):
         addresses = resolver(host, port)
     if not addresses:

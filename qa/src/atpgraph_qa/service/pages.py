@@ -235,7 +235,8 @@ def feedback(visit: Writer, suggestion: RowId) -> Response:
     given = schemas.FeedbackIn.model_validate(values)
     found = routes.give_feedback(visit.service, suggestion, given, visit.who)
     sent = given.verdict == "accepted" and found.mode == "approve" and found.sent_ms
-    return back("/inbox", "asked" if sent else given.verdict)
+    noted = visit.service.engine.shadow and given.verdict == "reassigned"
+    return back("/inbox", "asked" if sent else "saved" if noted else given.verdict)
 
 
 def _named_person(visit: Visit) -> int | None:
@@ -245,15 +246,15 @@ def _named_person(visit: Visit) -> int | None:
         return None
     found = visit.service.engine.directory.find(given, 6)
     same = [person for person in found if person.handle.casefold() == given.casefold()]
+    number = routes.as_id(given)
+    if len(same) != 1 and number is not None:
+        return number
     if len(same) == 1 or len(found) == 1:
         return (same or found)[0].id
     if found:
-        names = ", ".join(person.handle for person in found[:5])
-        raise InputError(f"Several people fit {given!r}: {names}. Type the full name.")
-    number = routes.as_id(given)
-    if number is None:
-        raise InputError(f"There is nobody called {given!r}.")
-    return number
+        names = ", ".join(f"{person.handle} ({person.id})" for person in found[:5])
+        raise InputError(f"Several people fit {given!r}: {names}. Type the full name or the id.")
+    raise InputError(f"There is nobody called {given!r}.")
 
 
 @router.get("/people")
@@ -280,11 +281,12 @@ def one_person(visit: Reader, person: PersonId) -> Response:
 def change_person(visit: Writer, person: PersonId) -> Response:
     routes.get_person(visit.service, person)  # raises an error for an unknown id
     given: Row = {
-        "opted_out": "opted_out" in visit.form,
         "capacity": visit.text("capacity") or None,
         **{name: visit.text(name) for name in ("away_until", "hours", "time_zone")},
         **{name: visit.listed(name) for name in ("topics", "groups")},
     }
+    if ("opted_out" in visit.form) != ("was_opted_out" in visit.form):
+        given["opted_out"] = "opted_out" in visit.form  # else they may have changed it since
     if "handle" in visit.form:
         given["handle"] = visit.text("handle").lstrip("@")
     routes.patch_person(visit.service, person, schemas.PersonIn.model_validate(given), visit.who)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
@@ -146,7 +146,7 @@ async def hook(
 ) -> schemas.HookOut:
     """From ``discourse``, ``github``, ``slack`` or ``generic``; signed, so without a token."""
     if source not in SOURCES:
-        raise ProblemError(404, f"Hooks are {', '.join(SOURCES)}.")
+        raise ProblemError(404, f"There is no such hook; known: {', '.join(SOURCES)}.")
     body = await request.body()
 
     def work() -> schemas.HookOut:
@@ -212,8 +212,7 @@ def patch_person(
     """Change a person's settings: opt-out, hours, capacity, groups, topics. Effective at once."""
     if person in service.engine.forgotten_people:
         raise ProblemError(404, "The site does not know this person.")
-    changed = replace(service.engine.directory[person], **given.changes())
-    service.engine.save_person(changed, str(who))
+    service.engine.change_person(person, str(who), **given.changes())
     return get_person(service, person)
 
 

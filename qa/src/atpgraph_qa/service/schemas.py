@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from atpgraph_qa.advisor.people import Person, parse_day, parse_hours
+from atpgraph_qa.advisor.people import Person, parse_hours
 from atpgraph_qa.advisor.people import time_zone as parse_zone
 from atpgraph_qa.advisor.policies import Decision
 from atpgraph_qa.advisor.suggest import Suggestion
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged
-from atpgraph_qa.service.settings import Mode, Url, checked
+from atpgraph_qa.service.settings import DAY, Mode, Url, checked
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
@@ -172,7 +172,7 @@ class PersonIn(_In):
     model_config = _example(opted_out=False, hours="09:00-17:00", time_zone="Europe/Vienna")
     handle: Annotated[str, Field(max_length=100), Clean] | None = None
     opted_out: Annotated[bool, Field(strict=True)] | None = None
-    away_until: Annotated[str, Field(max_length=10), checked(parse_day)] | None = None
+    away_until: Annotated[str, Field(max_length=10), DAY] | None = None
     hours: Annotated[str, Field(max_length=11), checked(parse_hours)] | None = None
     time_zone: Annotated[str, Field(max_length=64), checked(parse_zone)] | None = None
     capacity: int | None = Field(

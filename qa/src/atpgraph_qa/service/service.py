@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from atpgraph.errors import AtpError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import tables, tokens
 from atpgraph_qa.service.adapters.base import Incoming
-from atpgraph_qa.service.database import Database, DatabaseGoneError, NotInChargeError
+from atpgraph_qa.service.database import Database, DatabaseGoneError, NotInChargeError, serialize
 from atpgraph_qa.service.engine import BATCH, Engine, now_ms
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.forget import asked_by, forget_in_history, forget_rows
@@ -100,7 +100,7 @@ class Service:
             except DatabaseGoneError:
                 gone, wait = True, 1.0
             except NotInChargeError:
-                LOG.error("not in charge any more", extra={"facts": facts})
+                LOG.error("no longer in charge", extra={"facts": facts})
                 self.ready = False
                 return
             except Exception as error:  # a bug must not end the service
@@ -154,11 +154,10 @@ class Service:
         with self.database.read() as connection:
             if incoming.once and tables.find_one(connection, tables.seen, incoming.once):
                 return HookOut(duplicates=1)
+        self.engine.check_dates([*incoming.events, *incoming.topic_parts])
         for user, (handle, groups) in incoming.names.items():
-            old = self.engine.directory[user]
-            new = replace(old, handle=handle, groups=old.groups if groups is None else groups)
-            if new != old and user not in self.engine.forgotten_people:
-                self.engine.save_person(new)
+            told = {"handle": handle} if groups is None else {"handle": handle, "groups": groups}
+            self.engine.change_person(user, **told)
         whole = [arrival for part in incoming.topic_parts for arrival in self._joined(part)]
         numbers = self.engine.append([*incoming.events, *whole])
         for user in incoming.forget:
@@ -181,6 +180,7 @@ class Service:
         topic, at_ms = given.pop("id"), given.pop("at_ms")
         given["origin"] = part.origin
         with self.database.write() as connection:
+            serialize(connection)  # both parts may come at the same moment
             row = tables.find_one(connection, parts, topic)
             if row is not None and ("body" in row["payload"]) != ("body" in given):
                 tables.remove(connection, parts, topic)

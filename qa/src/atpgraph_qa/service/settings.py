@@ -72,7 +72,9 @@ Url = Annotated[str, _starts("https://", "http://")]
 DatabaseUrl = Annotated[str, _starts("postgresql://", "postgres://", "sqlite:///")]
 Hours = Annotated[str, checked(parse_hours)]
 Zone = Annotated[str, AfterValidator(lambda name: str(time_zone(name)))]
-Days = Annotated[tuple[Annotated[str, checked(parse_day)], ...], SPLIT]
+# As the policy compares them: Python also takes 20261225.
+DAY = AfterValidator(lambda day: day and str(parse_day(day)))
+Days = Annotated[tuple[Annotated[str, DAY], ...], SPLIT]
 Weekdays = Annotated[tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...], SPLIT]
 Adapters = Annotated[tuple[Literal["webhook", "discourse", "slack", "github"], ...], SPLIT]
 Positive = Annotated[float, Field(gt=0)]
@@ -132,7 +134,7 @@ class Limits(Section):
     session_hours: Positive = _is(12.0, "How long a login on the page lasts.")
     header_seconds: Positive = _is(10.0, "How long a request may take to send its headers.")
     body_seconds: Positive = _is(20.0, "How long a request may take to send its body.")
-    connections: AtLeastOne = _is(1000, "Open connections at the same time.")
+    connections: AtLeastOne = _is(1000, "Maximum number of open connections.")
     queue_routes: AtLeastOne = _is(50, "Routes that run or wait before callers get a 503.")
     queue_events: AtLeastOne = _is(20_000, "Events waiting before writers get a 503.")
 
@@ -142,8 +144,8 @@ class Rules(Section):
 
     mode: Mode = _is(
         "shadow",
-        "shadow: nobody is asked. approve: a person accepts first. automatic: people are asked at "
-        "once. A mode that is set on the page is valid until this setting changes.",
+        "shadow: nobody is asked. approve: a moderator accepts first. automatic: people are asked "
+        "at once. A mode set on the page applies until this setting changes.",
     )
     people: AtLeastOne = _is(2, "At most this many people per question.")
     least_confidence: NotNegative = _is(0.01, "Ask nobody if no confidence reaches this value.")
@@ -152,21 +154,21 @@ class Rules(Section):
     inactive_days: Positive = _is(180.0, "Do not ask people who have not answered for this long.")
     hours: Hours = _is("", "Working hours like 09:00-17:00, in each person's time zone.")
     weekdays: Weekdays = _is((), "Days on which people are asked, like mon, tue; empty: every day.")
-    time_zone: Zone = _is("UTC", "For people without one, holidays, and times on the page.")
+    time_zone: Zone = _is("UTC", "Time zone of holidays, the page, and people without their own.")
     holidays: Days = _is((), "Days on which nobody is asked, like 2026-12-25.")
-    per_day: Count = _is(2, "At most this many asks of a person in 24 hours.")
-    per_week: Count = _is(5, "The same in seven days, for people without a capacity.")
+    per_day: Count = _is(2, "Ask a person at most this often in 24 hours.")
+    per_week: Count = _is(5, "At most this often in seven days, for people without a capacity.")
     rest_hours: NotNegative = _is(4.0, "Leave people alone for this long after an ask.")
     escalate_hours: NotNegative = _is(
         24.0, "Ask more people after this long without an answer; 0: never."
     )
     escalations: Count = _is(1, "How often to ask more people about one question.")
     escalate_people: Count = _is(1, "How many people to add each time.")
-    escalate_groups: Texts = _is((), "Groups that are also asked then; * means everybody.")
-    fallback: bool = _is(True, "If none of the best may be asked, ask the least recently asked.")
-    candidates: AtLeastOne = _is(20, "How many of the best to consider, and keep for the report.")
+    escalate_groups: Texts = _is((), "Groups that may also be asked then; * means everybody.")
+    fallback: bool = _is(True, "If none of them may be asked, ask who was asked least recently.")
+    candidates: AtLeastOne = _is(20, "How many people to consider, and keep for the report.")
     declared_bonus: float = _is(1.0, "Log-odds added for people who declared a tag.")
-    spread: NotNegative = _is(0.5, "Log-odds subtracted when the asks of a week double.")
+    spread: NotNegative = _is(0.5, "Log-odds subtracted when a person's asks in a week double.")
     stale_hours: Positive = _is(48.0, "Do not route questions that arrive later than this.")
     expire_days: Positive = _is(14.0, "Close a suggestion without an answer after this long.")
 
@@ -194,8 +196,8 @@ class Retraining(Section):
     """When to train again."""
 
     every_days: NotNegative = _is(0.0, "Retrain regularly after this long; 0: only on request.")
-    least_questions: int = _is(50, "Judge on at least this many questions since the last training.")
-    most_questions: int = _is(500, "Judge on at most this many of the newest questions.")
+    least_questions: int = _is(50, "Evaluate on at least this many questions asked since training.")
+    most_questions: int = _is(500, "Evaluate on at most this many of the newest questions.")
 
 
 class Hooks(Section):
@@ -226,7 +228,7 @@ class Delivery(Section):
     webhook_secrets: Keys = _secret((), "whsec_… keys to sign with; two during a rotation.")
     discourse_url: Url = _is("", "Address of the forum.")
     discourse_key: str = _secret("", "API key.")
-    discourse_user: str = _is("system", "User who sends.")
+    discourse_user: str = _is("system", "User who sends the messages.")
     discourse_how: Literal["message", "assign"] = _is(
         "message", "message (to the person) or assign (the topic)."
     )
@@ -256,7 +258,7 @@ class Logs(Section):
     level: Literal["debug", "info", "warning", "error"] = _is(
         "info", "debug, info, warning or error."
     )
-    requests: bool = _is(True, "One line for each request.")
+    requests: bool = _is(True, "Log one line for each request.")
 
 
 class Settings(BaseSettings):

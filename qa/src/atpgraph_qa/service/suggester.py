@@ -48,16 +48,17 @@ class Suggester:
         with self.database.read() as connection:
             question = tables.find_one(connection, tables.questions, event.question)
             made = suggestions.rounds(connection, event.question)
+            skip = suggestions.tried(connection, made[:-1])
         if question is None or not made or question["answered_ms"] is not None:
             return None
         last, why = made[-1], "Renewed: the question was opened again."
         if isinstance(event, Edited):
             question, why = question | event.changes(), "Renewed: the question was edited."
-            if not event.changes() or last["sent_ms"] is not None or last["state"] != "proposed":
+            asked = last["sent_ms"] is not None or (last["shadow"] and last["people"])
+            if not event.changes() or asked or last["state"] != "proposed":
                 return None
         elif last["state"] != "withdrawn":
             return None
-        skip = {person["user"] for row in made[:-1] for person in row["people"]}
         advice = self.engine.route(_question(question), keep=True, skip=skip, advisor=advisor)
 
         def work(connection: Connection) -> None:
@@ -168,6 +169,8 @@ class Suggester:
         if policy.groups and (wider := self.rules.escalate_groups):
             policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
         due = (t.escalate_ms <= self.engine.clock()) & t.state.in_(suggestions.OPEN)
+        if not self.engine.shadow:  # nobody was asked in a trial run, so nobody was silent
+            due &= t.sent_ms.is_not(None) | (t.state == "declined")
         with self.engine.lock:
             with self.database.read() as connection:
                 rows = connection.execute(select(t.id, t.question).where(due).limit(100)).all()
@@ -175,9 +178,10 @@ class Suggester:
                 with self.database.read() as connection:
                     row = tables.find_one(connection, tables.questions, question)
                     earlier = suggestions.rounds(connection, question)
+                    before = suggestions.tried(connection, earlier)
                 advice = None
-                if row is not None and row["closed_ms"] is None:
-                    before = {person["user"] for made in earlier for person in made["people"]}
+                again = len(earlier) <= self.rules.escalations
+                if again and row is not None and row["closed_ms"] is None:
                     top = self.rules.people + len(earlier) * self.rules.escalate_people
                     advice = self.engine.route(
                         _question(row), keep=True, skip=before, top=top, policy=policy
@@ -213,7 +217,7 @@ class Suggester:
                 raise InputError("The decision 'reassigned' needs a person; name one.")
             if verdict != "comment" and found["state"] not in suggestions.OPEN:
                 raise ProblemError(409, f"The suggestion is {found['state']}: nobody is asked.")
-            if verdict == "accepted" and found["state"] == "accepted":
+            if verdict == found["state"] != "reassigned":
                 return found  # pressed twice
             tables.add(
                 connection, tables.feedback, suggestion=suggestion, verdict=verdict, note=note,
@@ -243,12 +247,18 @@ class Suggester:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
             why = why or "the list is empty"
             raise ProblemError(409, f"None of these people may be asked now: {why}.")
+        if len(people) < len(refused):
+            left = [f"User {user} was not asked: {why}." for user, why in refused.items() if why]
+            notes = [*found["notes"], *left]
+            suggestions.change_suggestion(connection, found["id"], people=people, notes=notes)
         self._ask(connection, found, people)
 
     def _reassign(self, connection: Connection, found: Row, person: int) -> None:
         outbox.cancel(connection, found["question"])
         if not self.engine.knows(person):
             raise InputError("The site does not know this person.")
+        if person == found["asker"]:
+            raise InputError("This person asked the question.")
         if why := self.engine.why_not(person):
             raise ProblemError(409, f"{self.name(person)} may not be asked now: {why}.")
         if found["answered_ms"] is None:

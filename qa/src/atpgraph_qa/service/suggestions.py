@@ -54,6 +54,14 @@ def rounds(connection: Connection, question: int) -> list[Row]:
     return _select(connection, query.order_by(db.suggestions.c.round))
 
 
+def tried(connection: Connection, made: Sequence[Row]) -> set[int]:
+    """Return who was suggested, or named by somebody instead, in some suggestions."""
+    t = db.feedback.c
+    named = select(t.person).where(t.suggestion.in_([row["id"] for row in made]))
+    listed = {person["user"] for row in made for person in row["people"]}
+    return listed | {*connection.execute(named.where(t.person.is_not(None))).scalars()}
+
+
 def list_suggestions(
     connection: Connection, limit: int, cursor: str = "", *, state: Sequence[str] = (),
     person: int | None = None, latest: bool = False, since_ms: int = 0, **equal: Any,

@@ -59,7 +59,7 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
     """Return the scopes in order, or raise an error if one is unknown."""
     given = set(scopes)
     if not given or not given <= set(SCOPES):
-        raise InputError(f"Scopes are some of {', '.join(SCOPES)}.")
+        raise InputError(f"Choose scopes among {', '.join(SCOPES)}.")
     return [scope for scope in SCOPES if scope in given]
 
 

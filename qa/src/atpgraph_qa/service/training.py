@@ -52,18 +52,19 @@ class Trainer:
 
     def start(self) -> None:
         """Start training on the current history."""
-        if self.running:
-            raise ProblemError(409, "The service is training already.", wait=60)
-        path = self.snapshots.write()
-        with self.engine.database.write(acting=True) as connection:
-            since = get_meta(connection, "trained_ms")
-            put_meta(connection, "retrained_ms", self.engine.clock())
-        rules = self.engine.settings.retrain
-        arguments = [path, since, rules.least_questions, rules.most_questions]
-        command = [sys.executable, "-m", "atpgraph_qa.service.training", *map(str, arguments)]
-        # A file without a name: weights learned from people are not left behind or readable.
-        self._said, quiet = tempfile.TemporaryFile(), subprocess.DEVNULL  # noqa: SIM115
-        self.child = subprocess.Popen(command, stdin=quiet, stdout=self._said, stderr=quiet)
+        with self.snapshots.writing:  # others who start wait here, then see that it runs
+            if self.running:
+                raise ProblemError(409, "The service is training already.", wait=60)
+            path = self.snapshots.write()
+            with self.engine.database.write(acting=True) as connection:
+                since = get_meta(connection, "trained_ms")
+                put_meta(connection, "retrained_ms", self.engine.clock())
+            rules = self.engine.settings.retrain
+            arguments = [path, since, rules.least_questions, rules.most_questions]
+            command = [sys.executable, "-m", "atpgraph_qa.service.training", *map(str, arguments)]
+            # A file without a name: weights learned from people are not left behind or readable.
+            self._said, quiet = tempfile.TemporaryFile(), subprocess.DEVNULL  # noqa: SIM115
+            self.child = subprocess.Popen(command, stdin=quiet, stdout=self._said, stderr=quiet)
         LOG.info("retraining", extra={"facts": {"pid": self.child.pid}})
 
     def tend(self) -> None:

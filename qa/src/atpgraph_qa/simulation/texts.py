@@ -199,7 +199,7 @@ def _scene(draws: _Draws, topic: Topic, part: Part) -> Scene:
 
 
 def _remedy(draws: _Draws, topic: Topic, part: Part) -> Scene:
-    """Return what could be done about it, in the eyes of the writer."""
+    """Return what the writer suggests to do about it."""
     scene: Scene = {}
     scene["task"], scene["other_task"] = draws.several(part["tasks"], 2)
     scene["tool"], scene["other_tool"] = draws.several(part["tools"], 2)

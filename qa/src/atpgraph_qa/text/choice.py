@@ -106,9 +106,9 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     Parameters
     ----------
     choice : str or path
-        ``bm25``, ``static``, ``dense``, the folder of a model of one's own (an ONNX file and
-        ``tokenizer.json``), or ``auto``: dense vectors where they are installed and there are at
-        most 50,000 texts, else static ones where they are, else none.
+        ``bm25``, ``static``, ``dense``, the folder of your own model (an ONNX file and
+        ``tokenizer.json``), or ``auto``: dense vectors if they are installed and there are at most
+        50,000 texts, else static ones if they are installed, else none.
     n_texts : int
         How many texts there are, for ``auto``.
 

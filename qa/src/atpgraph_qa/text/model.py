@@ -30,7 +30,7 @@ class TextModel(ABC):
     weights, tokenizer : path
         The files; the second is a ``tokenizer.json``.
     name : str, optional
-        By default ``static`` or ``dense``; that of a folder for a model of one's own.
+        By default ``static`` or ``dense``; for your own model, the name of its folder.
     """
 
     kind: ClassVar[str]
@@ -42,7 +42,7 @@ class TextModel(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the files and of how they are used: what vectors are kept under."""
+        """SHA-256 of the files and of how they are used, the key of stored vectors."""
         whole = hashlib.sha256(self.recipe.encode())
         for file in self.files:
             whole.update(bytes.fromhex(file_digest(file)))
@@ -104,7 +104,7 @@ class TextModel(ABC):
 
 
 class StaticText(TextModel):
-    """The mean of the vectors of a text's tokens, for machines with little time.
+    """The mean of the vectors of a text's tokens, which takes little time.
 
     `weights` is a ``.safetensors`` file with one matrix of half-precision numbers, as the package
     ``wordllama`` carries it; none of its code is imported.

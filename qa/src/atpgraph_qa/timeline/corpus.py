@@ -50,9 +50,9 @@ def _stem(word: str) -> str:
 class Tail(NamedTuple):
     """Words of the questions that came after a corpus was counted, question by question.
 
-    The words of the k-th of them are ``codes[indptr[k] : indptr[k + 1]]``, ascending. `length` is
-    of every question, those counted before included. The vocabulary may have grown beyond
-    `n_words` since.
+    The words of the k-th of them are ``codes[indptr[k] : indptr[k + 1]]``, ascending. `length` has
+    the number of words of every question, including those counted before. The vocabulary may have
+    grown beyond `n_words` since.
     """
 
     indptr: Int64Array

@@ -75,7 +75,7 @@ class History:
         return int(np.searchsorted(self.records.votes.known_ms, self.now, side="right"))
 
     def remember(self, kind: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gives, kept until something new becomes known; see :class:`.Memo`."""
+        """Return the result of `make`, cached until something new is known; see :class:`.Memo`."""
         extent = self.n_questions, self.n_answers, self.n_acceptances, self.n_votes
         return self.records.memo.get(kind, (extent, key), make)
 
@@ -249,7 +249,7 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a history counts over all answers; see the properties of :class:`History`."""
+    """Counts over all answers of a history; see the properties of :class:`History`."""
 
     is_accepted: BoolArray
     best_answer: Int64Array

@@ -1,18 +1,16 @@
 """A history that follows a live site: events are appended to its tables, and nothing is rebuilt.
 
-An event costs a few copies of one number for each person, whatever the site has seen. What is
-sorted and indexed in the records that were made at once stays as it is; the rows after them are few
-and are looked through.
+An event costs a few copies of one number for each person, whatever the site has seen. The records
+that were made at once stay sorted and indexed; the few rows after them are scanned.
 
 Time
-    Events of one call are taken by date. One that is dated before the last post known counts from
-    the time of that post, because it was not known earlier. An acceptance or a vote counts from the
-    end of its day, as those of a dump do, so that people are ranked by what the router learned
-    from.
+    Events of one call are taken by date. An event dated before the last known post counts from the
+    time of that post, because it was not known earlier. An acceptance or a vote counts from the end
+    of its day, as those of a dump do, so that people are ranked by what the router learned from.
 What changes nothing
-    A question or an answer that is there already, an answer to an unknown question, an acceptance
-    or a vote for an unknown answer, an acceptance that is there already, somebody unknown to be
-    forgotten. Votes have no id: one that comes twice counts twice.
+    A question, an answer or an acceptance that is already known; an answer to an unknown question;
+    an acceptance or a vote for an unknown answer; forgetting somebody unknown. Votes have no id:
+    one that comes twice counts twice.
 What is rare
     An acceptance that moves to another answer, and a person to be forgotten, change the past, so
     the tables are rebuilt.
@@ -37,7 +35,7 @@ _ORDER = (Asked, Answered, Accepted, Voted)
 
 
 class Observed(NamedTuple):
-    """A history, and the events that changed nothing, each with why."""
+    """A history, and the events that changed nothing, each with the reason."""
 
     history: History
     ignored: tuple[tuple[Event, str], ...]
@@ -94,14 +92,14 @@ class _Batch:
         self.votes: list[tuple[int, int, int]] = []  # moment, answer, value
         self.questions: dict[int, int] = {}  # positions of new questions and answers by id
         self.answers: dict[int, int] = {}
-        self.replaced: list[int] = []  # answers that are not the accepted one any more
+        self.replaced: list[int] = []  # answers that are no longer the accepted one
 
     def add(self, event: Any) -> str:
-        """Take in an event; return why not, if it changes nothing."""
+        """Apply an event; if it changes nothing, return the reason."""
         at = max(event.at_ms, self.last_ms)
         if isinstance(event, Asked):
             if self._question(event.id) >= 0:
-                return "the question is there already"
+                return "the question is already known"
             self.questions[event.id] = self.n_questions + len(self.asked)
             self.asked.append(event)
             self.asked_ms.append(at)
@@ -111,7 +109,7 @@ class _Batch:
             if question < 0:
                 return "the question is unknown"
             if self._answer(event.id) >= 0:
-                return "the answer is there already"
+                return "the answer is already known"
             self.answers[event.id] = self.n_answers + len(self.given)
             self.given.append((at, question, event.user, event.id))
             self.last_ms = at
@@ -140,7 +138,7 @@ class _Batch:
             return "the answer is to another question"
         before = self._accepted_before(question)
         if self.accepted.get(question, (0, before))[1] == answer:
-            return "the answer is accepted already"
+            return "the answer is already accepted"
         if before >= 0:
             self.replaced.append(before)
         self.accepted[question] = known_ms, answer

@@ -26,10 +26,10 @@ UNIT = 127  # what 1 is rounded to
 class Meaning:
     """Vectors of the questions of a site.
 
-    They have length 127, along the axes that all sites share if the model has such; a question
-    without text has zeros. Each depends on its own text alone. A byte per number is enough for a
-    cosine to two digits, and a tenth of a gigabyte holds the vectors of a million questions, all of
-    which are read for every new one.
+    They have length 127 and lie on the axes that all sites share, if the model has such axes; a
+    question without text has zeros. Each depends on its own text alone. A byte per number is enough
+    for a cosine to two digits, and a tenth of a gigabyte holds the vectors of a million questions,
+    all of which are read for every new one.
     """
 
     model: TextModel
@@ -61,7 +61,7 @@ class Meaning:
         return replace(self, vectors=extended(self.vectors, new))
 
     def vector(self, title: str, body: str) -> Int8Array:
-        """Return the vector of a new question, kept as it is asked about and then observed."""
+        """Return the vector of a new question, cached because it is asked about, then observed."""
         text = question_text(title, body)
 
         def make() -> Int8Array:

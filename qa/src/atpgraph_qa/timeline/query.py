@@ -1,4 +1,4 @@
-"""A question, a question put to what was known at a moment, and who is ranked for it."""
+"""Questions, their history at the moment they are asked, and who is ranked for them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Query:
 
     @classmethod
     def again(cls, records: Records, position: int, history: History | None = None) -> Self:
-        """Ask a question of the past again, of what was known then (or of `history`)."""
+        """Ask a past question again, given what was known then (or `history`)."""
         asked = int(records.questions.asked_ms[position])
         question = Question(
             records.titles[position],
@@ -134,7 +134,7 @@ class Query:
 
     @cached_property
     def closeness(self) -> Float32Array:
-        """Cosine of this and every earlier question; empty where words have to do."""
+        """Cosine of this and every earlier question; empty without a text model."""
         meaning = self.history.records.meaning
         if meaning is None or self.vector is None:
             return np.zeros(0, dtype=np.float32)
@@ -208,7 +208,7 @@ def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> 
 def largest(values: FloatArray, count: int, above: float = -np.inf) -> Int64Array:
     """Return the positions of the largest values above a number, largest first.
 
-    Of equals the first ones.
+    Ties go to the first ones.
     """
     keep = values > above
     if 0 < 4 * count < len(values):

@@ -45,7 +45,7 @@ _MONDAY = 4 * DAY_MS  # 1970-01-05
 class Records:
     """Every event of a site, as tables that never change.
 
-    A :class:`~atpgraph_qa.timeline.history.History` is what of them was known at a moment.
+    A :class:`~atpgraph_qa.timeline.history.History` is the part of them that was known at a moment.
     Users are codes: positions in `users`. Tables are ordered by the moment from which a row is
     known.
     """
@@ -67,8 +67,8 @@ class Records:
     def of(cls, site: Site, text: str | os.PathLike[str] | TextModel | None = None) -> Self:
         """Collect the events of a site.
 
-        Without a text model, or its name as for :func:`~atpgraph_qa.text.choice.text_model`, words
-        have to do.
+        `text` is a text model or a name, as for :func:`~atpgraph_qa.text.choice.text_model`;
+        without one, questions are compared by words.
         """
         questions, answers = by_visibility(site.questions, site.answers)
         users = np.unique(np.concatenate([questions.asker, answers.owner]))
@@ -94,11 +94,11 @@ class Records:
         )
 
     def changed(self, **columns: Any) -> Self:
-        """Return these events with other columns, and without indexes and what is kept."""
+        """Return these events with other columns, and without indexes and cached results."""
         return replace(self, before=None, **columns)
 
     def continued(self, tag_index: dict[str, int], **columns: Any) -> Self:
-        """Return these events with longer columns; indexes and what is kept stay good."""
+        """Return these events with longer columns; indexes and cached results stay valid."""
         made = replace(self, before=self.base, **columns)
         vars(made).update(tag_index=tag_index, memo=self.memo.copy())
         return made
@@ -138,7 +138,7 @@ class Records:
         """Return these events and some more answers, whose owners are given by user id.
 
         One that is `accepted` counts as such from the moment it is given. `newcomers` says who is
-        new, and by what evidence.
+        new, and on what evidence.
         """
         users = np.append(self.users, np.unique(new.owner[self.codes(new.owner) < 0]))
         owner = find_ids(users, new.owner)
@@ -179,7 +179,7 @@ class Records:
 
     @cached_property
     def memo(self) -> Memo:
-        """Results that are kept as long as these records."""
+        """Results that are cached as long as these records exist."""
         return Memo()
 
     def settled(self) -> Self:

@@ -69,7 +69,7 @@ class Table(Rows):
         return type(self)(*map(extended, columns, rows))
 
     def inserted(self, rows: Sequence[Any]) -> Self:
-        """Return a copy with more rows, in the order of the first column, and of equals last."""
+        """Return a copy with more rows, sorted by the first column; new ones after equal ones."""
         columns = (getattr(self, column.name) for column in fields(self))
         joined = [np.concatenate(pair) for pair in zip(columns, rows, strict=True)]
         return type(self)(*joined).take(np.argsort(joined[0], kind="stable"))
@@ -167,7 +167,7 @@ class TextLines(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Positions by key: an index of the first `size` of a column, whose later part is scanned.
+    """Positions by key: an index of the first `size` entries of a column; the rest is scanned.
 
     Positions of key k are ``positions[indptr[k] : indptr[k + 1]]``, ascending.
     """
@@ -185,7 +185,7 @@ class Grouped:
         return cls(indptr, known[np.argsort(keys[known], kind="stable")], len(keys))
 
     def find(self, wanted: Sequence[int], keys: Int64Array) -> Int64Array:
-        """Return where keys stand, ascending, in a column longer, or shorter, by its last part."""
+        """Return the positions of keys, ascending, in a column longer or shorter than the index."""
         inside = [key for key in wanted if key < len(self.indptr) - 1]
         parts = [self.positions[self.indptr[key] : self.indptr[key + 1]] for key in inside]
         if len(keys) > self.size:
@@ -199,7 +199,7 @@ class Grouped:
 
 
 class Ids:
-    """Positions by id: an index of the first part of a column, whose later part is looked through.
+    """Positions by id: an index of the first part of a column, whose later part is scanned.
 
     No id is twice in the column.
     """

@@ -31,8 +31,8 @@ def line(
 ) -> tuple[Float32Array, Float32Array]:
     """Second-order LINE: edges drawn by weight, noise nodes in proportion to degree^¾.
 
-    The authors' program takes a number of steps to be chosen for each graph; the result depends on
-    it, and `samples_per_edge` is a choice made here, not tuned. The degree of the noise
+    The authors' program takes a number of steps, to be chosen for each graph, on which the result
+    depends; here, `samples_per_edge` sets it and was not tuned. The degree of the noise
     distribution counts in- and out-edges, as their program does when it reads a directed graph.
     With out-degrees alone, nodes without out-edges would never be noise and their target vectors
     would only grow.
@@ -79,8 +79,9 @@ def app(
 
     The number and length of walks, the chance to stop and K follow common re-implementations, not
     the paper itself. The learning rate was chosen on validation splits of wiki-Vote and
-    p2p-Gnutella31: of 0.025, 0.1 and 0.25 the last had the highest AUC, mean over protocols and the
-    two graphs, narrowly, and the highest MRR on the second (on the first it was level with 0.1).
+    p2p-Gnutella31: of 0.025, 0.1 and 0.25, the last had the highest mean AUC over protocols and
+    both graphs, by a small margin, and the highest MRR on the second graph (on the first it tied
+    with 0.1).
 
     References
     ----------

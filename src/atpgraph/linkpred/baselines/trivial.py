@@ -20,7 +20,7 @@ Numbers = Mapping[str, Any]
 
 @dataclass(eq=False)
 class Formula:
-    """A formula of evidence, nothing learned.
+    """A formula over evidence; nothing is learned.
 
     It gets the numbers of pairs by name: the degrees ``out_u``, ``in_u``, ``out_v``, ``in_v``, the
     largest in-degree ``most``, the columns of local evidence, and the numbers of ``part``
@@ -81,7 +81,7 @@ def _recent(x: Numbers, horizon: str) -> Any:
 
 
 class HierarchyLevels(Levels):
-    """Levels as the hierarchy of the paper has them."""
+    """Levels as in the paper's hierarchy."""
 
     method = "h-voting"
 

@@ -61,7 +61,7 @@ def select_kinds(kinds: str | Iterable[str]) -> list[str]:
     wanted = [part.strip() for part in kinds.split(",")] if isinstance(kinds, str) else list(kinds)
     chosen = KINDS.select(kind for name in wanted for kind in _GROUPS.get(name, (name,)))
     if not chosen:
-        raise InputError(f"Name evidence to weigh; there are {', '.join(KINDS)}.")
+        raise InputError(f"Name at least one kind of evidence: {', '.join(KINDS)}.")
     return [kind for kind in KINDS if kind in chosen]
 
 
@@ -104,7 +104,7 @@ class Collection:
         return self
 
     def grown(self, graph: DiGraph, attributes: Any = None) -> Collection:
-        """Return the evidence of a graph with more edges, whose first nodes are those of this."""
+        """Return the evidence of a larger graph, whose first nodes are those of this one."""
         other = copy.copy(self)
         other.graph, other.settings = graph, self.settings.grown(graph, attributes)
         other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(graph)
@@ -137,7 +137,7 @@ class Collection:
         return own if local is None else own[[self.local.names.index(n) for n in local.names]]
 
     def terms_of(self, source: int, nodes: IntArray, room: Room) -> Float64Array:
-        """Return the terms of a source, which the room has the local evidence of, with nodes."""
+        """Return the terms of pairs of a source, whose local evidence is in the room, and nodes."""
         return self.terms(np.full(len(nodes), source), nodes, room.table[nodes])
 
     def score_from(self, sources: IntArray, weights: Float64Array) -> Float64Array:

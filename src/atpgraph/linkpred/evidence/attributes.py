@@ -25,7 +25,7 @@ NEWEST = 0.2  # of the edges: the sources that choose after the rest teach what 
 def attribute_vectors(
     attributes: Any, graph: DiGraph, *, n_components: int = COMPONENTS, random_state: int = 0
 ) -> Float32Array:
-    """Return main components of the attributes of all nodes, one row for each node of the graph.
+    """Return the principal components of the attributes, one row for each node of the graph.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Float64Array:
             try:
                 places[ends] = float(row[-1])
             except ValueError:
-                why = f"{path}, row {number}: the time {row[-1]!r} is no number."
+                why = f"{path}, row {number}: the time {row[-1]!r} is not a number."
                 raise InputError(why) from None
     if not places:
         raise InputError(f"{path} names no {'node' if width == 2 else 'edge'} of the graph.")

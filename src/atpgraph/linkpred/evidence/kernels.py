@@ -146,8 +146,8 @@ def push(
 def walk(ends: TwoWayRows, steps: Steps, hub: int, budget: int, source: int, room: Room) -> None:
     """Write weighted numbers of walks from a source into the columns of their patterns.
 
-    After the first step a walk ends at a node with more than `hub` edges to choose from, or what
-    is left of that limit when it is halved until a step follows no more than `budget` edges.
+    After the first step, a walk ends at a node with more than `hub` edges to choose from. For a
+    step that would follow more than `budget` edges, this limit is halved until it does not.
     """
     n = len(ends.indptr) - 1
     sums, lists = room.sums, room.lists
@@ -245,7 +245,7 @@ def weigh(room: Room, weights: Float64Array, floors: Float64Array, scores: Float
 def best_of(room: Room, free: BoolArray, k: int) -> Int32Array:
     """Return the k free nodes of the largest positive values in each column, one row per column.
 
-    The first of equal ones win; −1 where there are fewer than k.
+    Ties go to the first node; −1 where there are fewer than k.
     """
     columns = room.table.shape[1]
     best = np.full((columns, k), -1, dtype=np.int32)

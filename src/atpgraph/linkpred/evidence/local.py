@@ -1,6 +1,6 @@
 """Evidence around a source: personalized PageRank by local push, and short directed walks.
 
-Both are 0 except near the source, so that all of it for one source costs a few milliseconds.
+Both are 0 except near the source, so computing them for one source takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class PageRank:
 
     P steps to a random neighbor: along either direction of the edges (``both``), forward (``out``)
     or backward (``in``). A walk ends at a node without neighbors to go to. Local push (Andersen,
-    Chung, Lang, 2006) never looks at a node that gets less than `tolerance` times its degree, so
-    that a source costs at most 1 / (restart · tolerance) steps.
+    Chung, Lang, 2006) skips nodes that get less than `tolerance` times their degree, so that a
+    source costs at most 1 / (restart · tolerance) steps.
     """
 
     direction: str = "both"
@@ -51,12 +51,12 @@ class Walk:
     """Number of walks from u to v of a given pattern, each weighted by the degrees it passes.
 
     The pattern is written as up to three arrows: ``>`` follows an edge, ``<`` goes against one.
-    ``>>`` is u → x → v, ``><>`` is u → x ← y → v (who points where u points, points to v), ``<>``
-    is u ← x → v (cited together), ``><`` is u → x ← v (cite the same), ``<`` is the edge v → u.
-    A walk that leaves a node by one of d edges counts d ** −damping there, one damping for each
-    step after the first. It counts d ** −arrival for the d edges by which it could have arrived at
-    v: ``Walk("><>", damping=(0.5, 0), arrival=0.5)`` is the item-item cosine, summed over the
-    targets of u.
+    ``>>`` is u → x → v, ``><>`` is u → x ← y → v (a node with a target in common with u points to
+    v), ``<>`` is u ← x → v (cited together), ``><`` is u → x ← v (cite the same), ``<`` is the edge
+    v → u. A walk that leaves a node by one of d edges counts d ** −damping there, one damping for
+    each step after the first. It counts d ** −arrival for the d edges by which it could have
+    arrived at v: ``Walk("><>", damping=(0.5, 0), arrival=0.5)`` is the item-item cosine, summed
+    over the targets of u.
     """
 
     pattern: str
@@ -78,8 +78,8 @@ class Local:
     than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
     of the time. Where a step from one source would follow more than `budget` edges, the limit of a
     hub is halved until it does not; by default the budget is smaller in large graphs, so that a fit
-    stays affordable. Terms of each column are whether there is any, log(value /
-    floor) where there is, and the root of the value, which tells much from very much.
+    stays affordable. Terms of each column are whether there is any, log(value / floor) where there
+    is, and the root of the value, which distinguishes large from very large values.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class Local:
         return found
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Return whether there is any, the logarithm of how much, and the root."""
+        """Return the terms: whether a value is positive, its logarithm, and its root."""
         there = found > 0
         size = np.where(there, np.log(np.where(there, found, 1.0) / self.floors), 0.0)
         terms = np.stack([there, size, np.sqrt(found)], axis=2)
@@ -200,13 +200,13 @@ def targets_of(graph: DiGraph, u: int) -> Int64Array:
 
 
 def undirected(graph: DiGraph) -> DiGraph:
-    """Return the graph with an edge in both directions where it has one in any."""
+    """Return the graph with an edge in both directions where it has one in either."""
     ends = graph.sources, graph.targets
     return DiGraph.from_codes(np.concatenate(ends), np.concatenate(ends[::-1]), graph.n_nodes)
 
 
 def _tree(columns: Sequence[PageRank | Walk]) -> Steps:
-    """Return the steps of all walks, those of common beginnings once."""
+    """Return the steps of all walks; steps that several walks share occur once."""
     # Of every prefix: its weightings (dampings so far) with the table column each ends in.
     prefixes: dict[str, dict[tuple[tuple[float, ...], float], int]] = {}
     for at, column in enumerate(columns):

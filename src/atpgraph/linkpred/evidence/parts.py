@@ -223,7 +223,7 @@ class VectorEvidence(Evidence):
 
 
 class AtpScore(VectorEvidence):
-    """How strongly ATP's vectors for links say that u leads to v."""
+    """The scores of ATP's vectors for links, from u to v and from v to u."""
 
     kind = "atp"
     names = ("ATP score", "ATP score of v → u")
@@ -266,9 +266,9 @@ _SPECTRAL = tuple(
 class SpectralScore(VectorEvidence):
     """The entry of low-rank approximations of the adjacency matrix, of all components and of fewer.
 
-    The first components say who is popular with whom at large, the last ones who is close; what
-    they are worth differs from graph to graph, so the sums over the first eighth, quarter and half
-    of them are evidence of their own.
+    The first components describe popularity in the whole graph, the last ones closeness; how useful
+    each is differs from graph to graph, so the sums over the first eighth, quarter and half of them
+    are evidence of their own.
     """
 
     kind = "spectral"
@@ -309,12 +309,12 @@ class SpectralScore(VectorEvidence):
 
 
 class Attributes(Evidence):
-    """How alike the attributes of u and v are, and which of them speak for a link.
+    """How similar the attributes of u and v are, and which of them indicate a link.
 
     x holds the attributes of a node along their main components (the longest first, scaled so that
     the inner product of two nodes is near their cosine). Terms are the cosine; x_u ∘ x_v, with one
     weight each, which is a bilinear form x_uᵀ diag(w) x_v; and x_v − x_u, which tells the direction
-    apart where attributes rise or fall along edges.
+    if attributes rise or fall along edges.
     """
 
     kind = "attributes"

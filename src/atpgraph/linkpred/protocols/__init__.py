@@ -1,4 +1,4 @@
-"""How link predictors are judged: splits, negatives, protocols and measures."""
+"""Evaluate link predictors: splits, negatives, protocols and metrics."""
 
 from atpgraph.linkpred.protocols.judging import PROTOCOLS, PairTest, RankingTest
 from atpgraph.linkpred.protocols.splits import evaluate, make_split, make_time_split

@@ -1,4 +1,4 @@
-"""How a link predictor is judged: each protocol supplies its own negatives.
+"""Evaluate a link predictor: each protocol supplies its own negatives.
 
 ``paper``
     Negatives are pairs (u, v) where v reaches u and u does not reach v in the whole network.
@@ -8,7 +8,7 @@
     Positives are the test edges (u, v) whose reverse is not an edge, negatives their reverses.
 ``dirlinkbench``
     Negatives as for ``random``; positives are ranked among all of them, and the share above the
-    100th best negative counts (Hits@100). The published benchmark takes 15 % of the edges.
+    100th best negative counts (Hits@100). The published benchmark takes 15% of the edges.
 ``ranking``
     The target of each test edge (u, v) is ranked among the nodes that u has no edge to, all of
     them and a sample of 100. Other true edges of u, training and test, are left out.
@@ -193,12 +193,12 @@ def _numbers(scorer: Any, scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A way to judge test edges.
+    """A way to evaluate scores of test edges.
 
-    ``make`` gets the whole network, the edges taken out of it, random numbers and the most queries
-    to rank (None for all), and returns a test, or None where ``missing`` says why there is none.
-    Each protocol has a ``stream`` of random numbers, so that its draws do not depend on which
-    others are asked for; 0 is that of the test edges.
+    ``make`` gets the whole network, the edges taken out of it, a random generator and the largest
+    number of queries to rank (None for all). It returns a test, or None; then ``missing`` says why.
+    Each protocol has a ``stream`` of random numbers, so that its draws do not depend on the other
+    protocols; 0 is the stream of the test edges.
     """
 
     name: str
@@ -213,7 +213,7 @@ def pair_test(good: Pairs, bad: Pairs, headline: str = "auc") -> PairTest | None
 
 
 def _against(draw: Callable[..., Pairs], headline: str = "auc") -> Callable[..., PairTest | None]:
-    """Return what makes a test against as many pairs as there are edges."""
+    """Return a function that makes a test against as many pairs as there are edges."""
     return lambda graph, edges, rng, _: pair_test(edges, draw(graph, len(edges), rng), headline)
 
 

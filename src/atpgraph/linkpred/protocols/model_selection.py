@@ -26,7 +26,7 @@ _QUERIES = 300  # of `ranking`; each is scored against all nodes
 
 
 class EdgeSplit:
-    """Hold out edges, again and again, without ever cutting a node off: for ``cv=``.
+    """Hold out edges repeatedly without disconnecting a node: for ``cv=``.
 
     Each split takes a random `fraction` of the edges out for testing, as :func:`make_split` does,
     so that every node of a test edge is known. An edge listed several times is on one side only.
@@ -79,11 +79,11 @@ class LinkScorer:
     Parameters
     ----------
     protocol : {"random", "paper", "reversed", "dirlinkbench", "ranking"}
-        What the negatives are, see :func:`make_split`. They are judged by the training and test
-        edges of the split together. ``ranking`` ranks the targets of at most 300 test edges.
+        What the negatives are, see :func:`make_split`. Both the training and the test edges of the
+        split count as edges. ``ranking`` ranks the targets of at most 300 test edges.
     metric : str, optional
-        For pairs ``auc`` (the default), ``ap``, average precision, ``mrr`` or ``hits@100`` and so
-        on; for ``ranking`` one of ``mrr`` (the default), ``hits@1``, ``hits@3`` and so on.
+        For pairs, ``auc`` (the default), ``ap`` (average precision), ``mrr``, ``hits@100`` and so
+        on; for ``ranking``, ``mrr`` (the default), ``hits@1``, ``hits@3`` and so on.
     random_state : int or None
         Seed of the negatives; an int gives all estimators of a search the same ones.
 

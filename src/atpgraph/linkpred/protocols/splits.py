@@ -1,4 +1,4 @@
-"""Make splits: a method gets the training graph only, never the tests.
+"""Make splits: a method gets only the training graph, never the tests.
 
 One draw of test edges serves all protocols, so a method is fitted once per split.
 """
@@ -157,7 +157,7 @@ def make_time_split(
 
 
 def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int64Array:
-    """Return the first `count` edges, in random order, that can go one after another.
+    """Return the first `count` edges, in random order, that can be removed one after another.
 
     Trying the edges one by one and removing each that is not a bridge of what is left is the
     reverse-delete algorithm: the edges that stay in the end are the spanning forest that Kruskal's

@@ -15,7 +15,7 @@ from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
-_STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
+_STATUS = re.compile(r"topic_(closed_|autoclosed_|archived_|visible_)?status_updated")
 
 
 class Discourse(base.Adapter):

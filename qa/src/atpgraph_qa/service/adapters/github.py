@@ -70,7 +70,8 @@ class GitHub(base.Adapter):
                 event = StatusChanged(question, changed_ms, _STATES[action])
             case _:
                 return base.Incoming()
-        return base.Incoming(events=[Arrival.of(event)])
+        # Labels that are added at once have the same time, in seconds.
+        return base.Incoming(events=[Arrival.of(event, content.digest(action)[:32])])
 
     def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return a comment that names the people, or the assignment of the issue."""
