@@ -251,3 +251,12 @@ def test_weights_by_the_name_of_an_attribute(tmp_path: Path) -> None:
     for graph in (nx.DiGraph(edges), file):
         assert break_cycles(graph, "minimum", weights="cost").removed_edges == [("b", "a")]
         assert break_cycles(graph, "minimum", weights="weight").removed_edges == [("a", "b")]
+
+
+def test_a_bound_never_exceeds_the_weight() -> None:
+    """Where one edge of a cycle costs far less than the others."""
+    graph = DiGraph.from_codes(np.arange(8), (np.arange(8) + 1) % 8, 8)
+    for seed in range(200):
+        weights = 10.0 ** np.random.default_rng(seed).integers(-9, 6, 8)
+        found = break_cycles(graph, "minimum", weights=weights, random_state=seed)
+        assert found.lower_bound <= found.weight <= weights.min() + 1e-6 * weights.mean()

@@ -335,7 +335,7 @@ def _break(space: Workspace, name: str, reverse: bool) -> CycleBreak:
     removed, scores = removed[order], scores[order]
     timings = {"components": prepared - started, "choose": solved - prepared}
     costs = np.ones(graph.n_edges) if space.weights is None else space.weights
-    if bound is not None:
-        bound += float(costs[loops].sum())
     weight = float(costs[removed].sum())
+    if bound is not None:  # exact to a millionth of the mean weight
+        bound = min(bound + float(costs[loops].sum()), weight)
     return CycleBreak(method.name, graph, removed, scores, timings, weight, bound, reverse)
