@@ -541,3 +541,18 @@ def test_an_edit_of_a_deleted_question_brings_no_text_back(make_front: Make) -> 
     change(front, "closures", state="deleted")
     change(front, "edits", title="Xylocarp among leaves")  # it was sent before, and was late
     assert "Xylocarp" not in everything(front.service.database)
+
+
+def test_the_page_does_not_say_that_somebody_is_asked(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001)
+    for user in front.service.engine.advisor.history.users.tolist():
+        front.call("PATCH", f"/v1/people/{user}", {"opted_out": True})
+    front.ask(90_002)
+    front.client.post("/login", content=f"token={front.tokens['admin']}")
+    page = front.client.get("/inbox/1").text
+    assert "suggested, place 1" in page
+    assert "happened</a> <a" in page
+    empty = front.client.get("/inbox/2").text
+    assert "may be asked now: 20 opted out." in empty
+    assert "Suggest again" in empty
