@@ -463,6 +463,10 @@ def test_a_page_that_was_open_does_not_undo_an_opt_out(make_front: Make) -> None
     assert "was_opted_out" not in page
     assert send("&topics=roses")  # it did not know of the link
     assert 'name="was_opted_out"' in front.client.get("/people/3").text
+    wrong = f"csrf={csrf[1]}&handle=ada&was_opted_out=yes&hours=never"  # shown again as typed
+    shown = front.client.post("/people/3", content=wrong).text
+    assert 'name="was_opted_out"' in shown
+    assert not re.search(r'name="opted_out"[^>]* checked', shown)
     assert not send("&was_opted_out=yes")  # the moderator took the check mark away
     assert send("&opted_out=yes")
 

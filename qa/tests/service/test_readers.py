@@ -66,7 +66,11 @@ def test_the_service_goes_on_while_new_readers_start(
     service.apply_all()
     monkeypatch.setattr(engine.readers, "started", started)
     service.snapshots.write()
+    assert engine.readers._readers is old  # so little is not worth a restart
+    monkeypatch.setattr("atpgraph_qa.service.maintenance.MANY_RECENT", 1)
+    service.snapshots.write()
     assert engine.readers._readers is not old
+    assert engine.advisor.history.records.n_recent == 1  # what came meanwhile
     assert engine.advisor.history.records.question_at(9003) >= 0
     routed = engine.route(TOMATOES)
     monkeypatch.setattr(engine, "readers", None)

@@ -48,6 +48,7 @@ LOG = logging.getLogger("atpgraph.serve")
 APPLIED, CALIBRATED = "applied_seq", "calibrated_day"
 LEAST_OUTCOMES = 200  # people suggested before confidence is corrected
 BATCH = 200  # events read at once
+MANY_RECENT = 50_000  # rows that are scanned, before they are merged into the indexes
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
 T = TypeVar("T")
@@ -215,8 +216,6 @@ class Engine:
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
         """Continue with an advisor whose indexes contain the events up to a number."""
-        if merged.history.records is self.advisor.history.records:
-            return  # there was nothing to merge, and nothing came since
         # What takes seconds comes before the lock: starting readers, and most of the events.
         started = [] if self.readers is None else self.readers.started(merged)
         until = self.seq

@@ -31,7 +31,7 @@ from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import outbox, tables
 from atpgraph_qa.service.database import Database, make_private, migrations
-from atpgraph_qa.service.engine import Engine
+from atpgraph_qa.service.engine import MANY_RECENT, Engine
 from atpgraph_qa.service.forget import forget_in_history
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.suggestions import end_suggestions
@@ -101,7 +101,6 @@ class Snapshots:
                 advisor, model, seq = self.engine.advisor, self.engine.model, self.engine.seq
             name = f"{seq:012d}-{self.engine.clock()}"
             path = self.folder / name
-            advisor = advisor.merged()
             advisor.save(path)
             make_private(path)
             with self.engine.database.write(acting=True) as connection:
@@ -110,7 +109,8 @@ class Snapshots:
             for other in self.folder.iterdir():
                 if other.name != name:
                     shutil.rmtree(other, ignore_errors=True)
-            self.engine.go_on_from(advisor, seq)
+            if advisor.history.records.n_recent >= MANY_RECENT:
+                self.engine.go_on_from(advisor.merged(), seq)
             self.written_seq, self.written_ms = seq, self.engine.clock()
         LOG.info("snapshot", extra={"facts": {"seq": seq}})
         return path

@@ -128,7 +128,7 @@ class Corpus:
         before = csc_matrix((old.data, old.indices, indptr), shape=(old.shape[0], tail.n_words))
         shape = len(tail.indptr) - 1, tail.n_words
         after = csr_matrix((tail.counts, tail.codes, tail.indptr), shape=shape)
-        counts = vstack([before, after]).tocsc()
+        counts = vstack([before, after.tocsc()])  # of one format: no detour by coordinates
         counts.sort_indices()
         kept = {word: code for word, code in self.vocabulary.items() if code < tail.n_words}
         return Corpus(kept, counts)

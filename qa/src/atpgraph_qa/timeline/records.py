@@ -177,6 +177,12 @@ class Records:
         """The records made at once that these continue."""
         return self.before or self
 
+    @property
+    def n_recent(self) -> int:
+        """Number of rows that came after the indexes were made, and are scanned."""
+        tables = ("questions", "answers", "acceptances", "votes")
+        return sum(len(getattr(self, name)) - len(getattr(self.base, name)) for name in tables)
+
     @cached_property
     def memo(self) -> Memo:
         """Results that are cached as long as these records exist."""
