@@ -560,3 +560,35 @@ def test_the_page_does_not_say_that_somebody_is_asked(make_front: Make) -> None:
     empty = front.client.get("/inbox/2").text
     assert "may be asked now: 20 opted out." in empty
     assert "Suggest again" in empty
+
+
+def test_only_those_who_were_shown_are_asked(make_front: Make) -> None:
+    with receiver(200) as to:
+        front = approving(
+            make_front, to, hooks={"slack_secret": "s"},
+            deliver={"adapters": ["slack", "webhook"], "slack_url": f"{to.url}/slack"},
+        )  # fmt: skip
+        tags = sorted(front.service.engine.advisor.history.tags.names)
+        front.ask(90_001, tags=[tags[0]])
+        front.client.post("/login", content=f"token={front.tokens['admin']}")
+        page = front.client.get("/inbox").text
+        shown, csrf = (re.search(f'name="{n}" value="([^"]+)"', page) for n in ("shown", "csrf"))
+        assert shown
+        assert csrf
+        front.service.sender.run()
+        change(front, "edits", title="When to prune roses?", tags=[tags[-1]], body="In winter.")
+        front.service.sender.run()
+
+        def press(message: int) -> int:
+            button = to.got[message].json["blocks"][1]["elements"][0]
+            content = {"type": "block_actions", "actions": [button], "user": {"username": "mo"}}
+            return int(slack(front, content, front.clock.now // 1000).status_code)
+
+        sent = f"csrf={csrf[1]}&verdict=accepted&shown={shown[1]}"
+        answer = front.client.post("/inbox/1/feedback", content=sent)
+        assert answer.status_code == 409
+        assert "Other people are suggested by now" in answer.text
+        assert press(0) == 409  # the first message in the channel
+        assert front.suggestions()[0]["state"] == "proposed"
+        assert press(1) == 202
+        assert front.suggestions()[0]["state"] == "accepted"
