@@ -156,3 +156,19 @@ def test_installed_packages() -> None:
     edges = set(datasets.installed_packages().edges())
     assert ("scipy", "numpy") in edges
     assert not [name for pair in edges for name in pair if name != name.lower()]
+
+
+def test_packages_that_are_half_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an interrupted installation left has no name; an extra may be marked without blanks."""
+    (tmp_path / "~alf-1.0.dist-info").mkdir()
+    for name, needs in (
+        ("one", "two; extra=='x'\nRequires-Dist: three"),
+        ("two", ""),
+        ("three", ""),
+    ):
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+        (folder / "METADATA").write_text(text + f"Requires-Dist: {needs}\n" * bool(needs))
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert list(datasets.installed_packages().edges()) == [("one", "three")]

@@ -250,12 +250,13 @@ def installed_packages() -> DiGraph:
     required = {
         normal(each.metadata["Name"]): each.requires or []
         for each in importlib.metadata.distributions()
+        if "Name" in each.metadata  # not in what an interrupted installation left
     }
     pairs = {
         (name, normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]))
         for name, lines in required.items()
         for line in lines
-        if "extra ==" not in line
+        if not re.search(r"\bextra\s*==", line)
     }
     return DiGraph.from_edges(sorted(pair for pair in pairs if pair[1] in required))
 

@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 from typer.testing import CliRunner
 
-from atpgraph import noisy_hierarchy, read_edgelist, write_edgelist
+from atpgraph import break_cycles, noisy_hierarchy, read_edgelist, write_edgelist
 from atpgraph.cli._app import app
 from atpgraph.cycles import METHODS
 from atpgraph.cycles.methods import AUTO
@@ -196,3 +196,13 @@ def test_mistakes_are_one_sentence_and_leave_no_file(
         assert result.stderr.count("\n") == 1
         assert said in result.stderr
         assert sorted(folder.iterdir()) == before
+
+
+def test_numbers_in_one_file_may_be_text_in_the_other(tmp_path: Path) -> None:
+    """A file of integers, about a graph that also has words."""
+    graph, some = tmp_path / "graph.txt", tmp_path / "some.txt"
+    graph.write_text("a 1\n1 2\n2 1\n2 b\n")
+    some.write_text("1 2\n")
+    told = json.loads(run("cycles", graph, "--keep", some, "--truth", some, "--json", "-q").stdout)
+    assert [(e["source"], e["target"]) for e in told["removed_edges"]] == [("2", "1")]
+    assert break_cycles(graph, keep=some).removed_edges == [("2", "1")]

@@ -109,6 +109,15 @@ def test_errors_are_one_sentence(error, code):
     assert result.stdout == ""
 
 
+def test_too_little_memory_is_no_bug():
+    def body(out):
+        raise MemoryError("Unable to allocate 7 GiB")
+
+    result = invoke(body)
+    assert result.exit_code == 3
+    assert "not enough memory (Unable to allocate 7 GiB)" in result.stderr
+
+
 def test_a_bug_is_named_as_one(monkeypatch):
     def body(out):
         raise KeyError("what\nelse")

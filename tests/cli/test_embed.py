@@ -253,3 +253,17 @@ def test_bad_input_gets_a_sentence_and_leaves_nothing(
     assert sentence in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(("old", "new"), [("1 2\n2 3\n", "3 new\n"), ("a 1\n1 2\n", "2 9\n")])
+def test_new_edges_find_their_nodes_as_text_or_numbers(tmp_path: Path, old: str, new: str) -> None:
+    graph, more, model = (tmp_path / name for name in ("old.txt", "new.txt", "m.npz"))
+    graph.write_text(old)
+    more.write_text(new)
+    assert atp("embed", graph, "-o", model, "--dim", 4, "-q").exit_code == 0
+    told = json.loads(atp("model", "add", model, more, "-o", model, "--json", "-q").stdout)
+    assert (told["nodes"], told["added_nodes"]) == (4, 1)
+    grown = ATP.load(model)
+    assert grown.reaches(grown.labels_[0], grown.labels_[3])
+    again = ATP(n_components=2, max_iter=1).fit(graph).add_edges(more)
+    assert again.labels_.tolist() == grown.labels_.tolist()

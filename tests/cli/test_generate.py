@@ -103,6 +103,7 @@ def test_impossible_requests_are_one_sentence(tmp_path):
         ["dag", "-n", 3, "-m", 1, "-o", tmp_path],
         ["cycles", "--dag", tmp_path / "missing", "-o", out],
         ["cycles", "-o", out, "--truth", out],
+        ["cycles", "-o", out, "--truth", tmp_path / "no-folder" / "t.txt"],
     ):
         result = run(*arguments, "-q")
         assert result.exit_code == 2, arguments

@@ -83,3 +83,9 @@ def test_datasets(tmp_path, monkeypatch):
     missing = runner.invoke(app, ["data", "path", "GNM-30K"])
     assert missing.exit_code == 2
     assert "generated" in missing.stderr
+
+
+def test_standard_input(graph):
+    typed = ["links", "compare", "-", "--methods", "levels", "--protocol", "random", "--seeds", "1"]
+    done = runner.invoke(app, [*typed, "--json", "-q"], input=graph.read_text())
+    assert json.loads(done.stdout)["edges"] == 700

@@ -127,3 +127,12 @@ def test_a_first_line_that_looks_like_a_header_is_noted(tmp_path: Path) -> None:
 
 def test_a_mistyped_node_gets_a_suggestion(graph: Path) -> None:
     assert "no node 'libx'; did you mean 'lib" in atp("reach", graph, "app", "libx").stderr
+
+
+def test_suggestions_and_counts_of_odd_graphs(tmp_path: Path) -> None:
+    file = tmp_path / "odd.txt"
+    file.write_text("-1 -1\n-1 -2\n")
+    assert f"atp reach {file} -- -1 -1" in atp(file, "-q").stdout
+    assert atp("reach", file, "--", "-1", "-2").exit_code == 0
+    told = json.loads(atp(file, "--json", "-q").stdout)
+    assert (told["nodes_on_cycles"], told["edges_on_cycles"]) == (1, 1)

@@ -96,3 +96,11 @@ def test_nothing_steers_the_terminal(folder, typed) -> None:
 def test_visible_keeps_ordinary_text() -> None:
     assert visible("Größe, 日本, emoji 🙂") == "Größe, 日本, emoji 🙂"
     assert visible("\ud800") == r"\ud800"
+
+
+@POSIX
+def test_standard_input_that_is_closed_is_empty(folder) -> None:
+    ended, _, stderr = shell(f"{ATP} levels - -q <&-", folder)
+    assert (ended, stderr) == (
+        2, "atp: error: standard input is empty; give a file with one edge per line.\n",
+    )  # fmt: skip

@@ -69,3 +69,12 @@ def test_a_graph_with_nothing_to_ask(tmp_path: Path) -> None:
     found = json.loads(atp("tune", tmp_path / "chain.txt", "--dims", "2,4", "--json").stdout)
     assert found["best"]["auc"] is None
     assert found["best"]["components"] == 2
+
+
+def test_the_next_command_reads_the_file_in_the_same_way(tmp_path: Path) -> None:
+    file = tmp_path / "my graph.csv"
+    file.write_text("when;who;whom\n1;a;b\n2;b;c\n")
+    typed = ["--source", "who", "--target", "whom", "--method", "dfs"]
+    shown = atp("tune", file, *typed, "--dims", "4", "--penalties", "auto", "-q").stdout
+    assert f"atp embed '{file}' --source who --target whom -o" in shown
+    assert "--dim 4 --method dfs" in shown

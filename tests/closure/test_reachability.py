@@ -227,6 +227,12 @@ def test_several_nodes_and_sets() -> None:
     assert np.asarray(common).tolist() == ["x", "z"]
     assert reach.ancestors(["y", "z"]) == {"a", "b", "x"}
     assert repr(common) == "NodeSet(['x', 'z'])"
+    # Of a graph that has more nodes.
+    more = reach.add_edges([("z", "new")]).descendants("a")
+    assert (common & more) == (common & [*more, "nobody"]) == common
+    assert (both - more).tolist() == ["y"]
+    with pytest.raises(InputError, match="no node 'new'"):
+        both | more
 
 
 def test_save_and_load(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from pathlib import Path
 
 import igraph
 import networkx as nx
@@ -227,3 +228,35 @@ def test_the_old_class_warns() -> None:
     assert old.agony == cycles.agony(graph).value
     with pytest.raises(AttributeError, match="nothing"):
         cycles.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-7, 1e9])
+def test_the_scale_of_weights_does_not_matter(scale: float) -> None:
+    """Solvers take differences below 1e-7 for none."""
+    graph = gnm(30, 120, random_state=1)
+    weights = np.random.default_rng(0).random(graph.n_edges)
+    expected = break_cycles(graph, "minimum", weights=weights)
+    found = break_cycles(graph, "minimum", weights=scale * weights)
+    assert expected.proved
+    assert found.proved
+    assert found.weight == pytest.approx(scale * expected.weight, rel=1e-9)
+    assert found.lower_bound == pytest.approx(scale * expected.weight, rel=1e-9)
+    assert not break_cycles(graph, "sift", weights=scale * weights).proved
+
+
+def test_weights_by_the_name_of_an_attribute(tmp_path: Path) -> None:
+    edges = [("a", "b", {"weight": 1, "cost": 9}), ("b", "a", {"weight": 5, "cost": 2})]
+    file = tmp_path / "g.csv"
+    file.write_text("source,target,weight,cost\na,b,1,9\nb,a,5,2\n")
+    for graph in (nx.DiGraph(edges), file):
+        assert break_cycles(graph, "minimum", weights="cost").removed_edges == [("b", "a")]
+        assert break_cycles(graph, "minimum", weights="weight").removed_edges == [("a", "b")]
+
+
+def test_a_bound_never_exceeds_the_weight() -> None:
+    """Where one edge of a cycle costs far less than the others."""
+    graph = DiGraph.from_codes(np.arange(8), (np.arange(8) + 1) % 8, 8)
+    for seed in range(200):
+        weights = 10.0 ** np.random.default_rng(seed).integers(-9, 6, 8)
+        found = break_cycles(graph, "minimum", weights=weights, random_state=seed)
+        assert found.lower_bound <= found.weight <= weights.min() + 1e-6 * weights.mean()

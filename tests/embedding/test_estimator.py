@@ -162,9 +162,14 @@ def test_transform(fitted: ATP) -> None:
         fitted.transform(["nobody"])
 
 
-def test_transform_takes_a_single_label() -> None:
-    model = ATP(n_components=4, max_iter=2).fit([("a", "b"), ("b", "c")])
-    assert model.transform("b").tolist() == model.transform(["b"]).tolist()
+def test_transform_and_fold_in_take_a_single_label() -> None:
+    for a, b, c in (("ab", "bc", "cd"), (1, 2, 3), (("a", 1), ("b", 2), ("c", 3))):
+        model = ATP(n_components=4, max_iter=2).fit([(a, b), (b, c)])
+        assert model.transform(b).tolist() == model.transform([b]).tolist()
+        one, several = model.fold_in(b, a), model.fold_in([b], [a])
+        assert [x.tolist() for x in one] == [x.tolist() for x in several]
+        found = model.top_targets(a, 2, as_frame=True)
+        assert found["source"].tolist() == [a] * len(found)
 
 
 @pytest.mark.parametrize("edges", [[("a", "b"), ("b", "c")], [[1, 2], [2, 3]], np.array([[1, 2]])])

@@ -176,3 +176,18 @@ def test_garbage_is_not_accepted_in_silence(tmp_path: Path, name: str, spoil: An
     change(path, **{name: spoil(whole)})
     with pytest.raises(InputError, match="damaged"):
         ATP.load(path)
+
+
+def test_parameters_may_be_numbers_of_numpy(tmp_path: Path) -> None:
+    params = {"n_components": 4, "max_iter": 3, "random_state": 5, "regularization": 0.25}
+    given = {name: np.array(value)[()] for name, value in params.items()}
+    saved = ATP(**given, verbose=np.bool_(False)).fit([(0, 1), (1, 2)], work=tmp_path / "work")
+    saved.save(tmp_path / "m.npz")
+    assert ATP.load(tmp_path / "m.npz").get_params() == ATP(**params).get_params()
+
+
+@pytest.mark.parametrize("label", [float("inf"), (1, float("nan"))])
+def test_labels_that_could_not_be_read_are_not_saved(tmp_path: Path, label: object) -> None:
+    saved = ATP(n_components=2, max_iter=1).fit([(label, "b")])
+    with pytest.raises(InputError, match="which a file cannot hold"):
+        saved.save(tmp_path / "m.npz")

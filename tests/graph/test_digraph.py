@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.errors import InputError
-from atpgraph.graph import DiGraph
+from atpgraph.graph import DiGraph, gnm, random_dag
 from atpgraph.graph.archive import graph_arrays, graph_from
 from tests.strategies import digraphs
 
@@ -172,3 +172,27 @@ def test_parallel_edges_become_one(edges):
     assert list(graph.edges()) == sorted(total)
     assert graph.weights is not None
     assert graph.weights.tolist() == pytest.approx([total[edge] for edge in sorted(total)])
+
+
+def test_numbers_of_numpy_and_labels_of_any_kind_make_graphs() -> None:
+    assert DiGraph.from_codes([0], [1], np.int64(2)).labels.tolist() == [0, 1]
+    assert gnm(np.int64(10), np.int32(20), 0).n_edges == 20
+    assert random_dag(np.int32(100_000), 5, 0).n_nodes == 100_000
+    for names in (["a", "b"], [("a", 1), ("b", 2)]):
+        assert DiGraph.from_codes([0], [1], names).labels.tolist() == names
+    assert DiGraph.from_codes([0], [1], np.array([5, 6], dtype=np.int32)).labels.dtype == np.int64
+    with pytest.raises(InputError, match="must be a whole number"):
+        gnm(10.0, 20, 0)
+
+
+def test_columns_of_arrow_are_labels() -> None:
+    pa = pytest.importorskip("pyarrow")
+    graph = DiGraph.from_edges([("a", "b"), ("b", "c")])
+    for column in (pa.array(["a", "c"]), pa.chunked_array([["a"], ["c"]])):
+        assert graph.codes(column).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("pair", [{"a", "b"}, frozenset({"a", "b"}), {"a": 1, "b": 2}])
+def test_a_pair_without_an_order_is_no_edge(pair: object) -> None:
+    with pytest.raises(InputError, match="an edge is a pair of labels"):
+        DiGraph.from_edges([pair])

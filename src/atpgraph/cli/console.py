@@ -281,6 +281,8 @@ def _outcome(error: Exception) -> tuple[int, str]:
         about = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return 2, f"{about}{error.strerror or error}."
     text = " ".join(str(error).split()) or "no message"
+    if isinstance(error, MemoryError):
+        return 3, f"There is not enough memory ({text}); use a smaller graph or a larger machine."
     return 1, (
         f"a bug in atpgraph, {type(error).__name__}: {text} "
         "(set ATP_DEBUG=1 and run again for the traceback to report)."

@@ -12,6 +12,7 @@ from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, sized, sizes, table
 from atpgraph.cli.options import Reading, Seed, arg, opt, output
 from atpgraph.errors import InputError
+from atpgraph.util.files import check_writable
 
 app = Commands(
     help="Get graphs: download public ones, write your Python's imports, or generate random ones."
@@ -105,7 +106,8 @@ def cycles(
 
     from atpgraph.util.random import generator
 
-    if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
+    places = [os.path.realpath(check_writable(path)) for path in (output, truth) if path]
+    if len(set(places)) < len(places):
         raise InputError(f"--output and --truth are both {output}; name two files.")
     rng = generator(seed)
     base = atpgraph.random_dag(nodes, edges, rng) if dag is None else reading.read(dag)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Callable
 from itertools import product
@@ -109,8 +110,8 @@ def _tell_estimate(out: Session, path: Path, model: atpgraph.ATP, graph: atpgrap
     need = atpgraph.estimate(graph, **model.get_params())
     out.result(
         need.to_dict(),
-        f"{path}: {need.nodes:,} nodes, {need.edges:,} edges, {need.core_edges:,} of them on "
-        f"cycles; about {need.pairs:,.0f} reachable pairs",
+        f"{sized(path, graph)}, {need.core_edges:,} of them on cycles; about {need.pairs:,.0f} "
+        "reachable pairs",
         f"needs about {human_bytes(need.memory)} of memory ({human_bytes(need.available)} are "
         f"free) and {need.seconds:,.0f} seconds",
     )
@@ -161,15 +162,18 @@ def tune(
     best = min(near, key=lambda trial: (trial["components"], -(trial["auc"] or 0.0)))
     columns = [name for name in _SHOWN if name in trials[0]]
     rows = [["*" if trial is best else "", *(trial[name] for name in columns)] for trial in trials]
-    command = f"atp embed {graph} -o model.npz -p {purpose} --dim {best['components']}"
+    typed = ["atp", "embed", str(graph), *reading.typed(), "-o", "model.npz", "-p", purpose]
+    typed += ["--dim", str(best["components"])]
+    if method != "auto":
+        typed += ["--method", method]
     if purpose == "paper":
-        command += " --zero-weight auto"
+        typed += ["--zero-weight", "auto"]
     if best["penalty"] != "auto":
-        command += f" --regularization {best['penalty']:g}"
+        typed += ["--regularization", f"{best['penalty']:g}"]
     out.result(
         {"purpose": purpose, "trials": trials, "best": best},
         table(["", *(name.replace("_", " ") for name in columns)], rows),
-        f"* is the shortest within {_NEAR} of the best AUC; next: {command}",
+        f"* is the shortest within {_NEAR} of the best AUC; next: {shlex.join(typed)}",
     )
 
 

@@ -55,12 +55,13 @@ def _graph(file: Path, reading: Reading) -> Described:
     graph = reading.read(file)
     component, condensed = condense(graph)
     members = np.bincount(component, minlength=1)
-    on_cycles = int(cyclic_edges(graph).sum())
+    on_cycle = cyclic_edges(graph)
+    on_cycles = int(on_cycle.sum())
     facts = {
         "kind": "graph",
         **sizes(graph),
         "self_loops": graph.n_self_loops,
-        "nodes_on_cycles": int(members[members > 1].sum()),
+        "nodes_on_cycles": len(np.unique(graph.sources[on_cycle])),
         "edges_on_cycles": on_cycles,
         "largest_component": int(members.max(initial=0)),
         "levels": int(atpgraph.levels(condensed).max(initial=0)),
@@ -74,8 +75,9 @@ def _graph(file: Path, reading: Reading) -> Described:
         hints.append((f"atp cycles {name}", told))
     hints.append((f"atp levels {name}", "what comes before what"))
     if graph.n_edges:
-        source, target = (shlex.quote(str(side[0])) for side in graph.edge_labels([0]))
-        hints.append((f"atp reach {name} {source} {target}", "exact paths"))
+        ends = [str(side[0]) for side in graph.edge_labels([0])]
+        dashes = ["--"] * any(end.startswith("-") for end in ends)
+        hints.append((f"atp reach {name} {shlex.join([*dashes, *ends])}", "exact paths"))
     stem = "graph.npz" if str(file) == "-" else shlex.quote(file.name.partition(".")[0] + ".npz")
     hints.append((f"atp embed {name} -o {stem}", "a vector for every node"))
     hints.append((f"atp links fit {name} -o links.npz", "links that may be missing"))

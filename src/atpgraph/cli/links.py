@@ -251,7 +251,7 @@ def compare(
 def _load(graph: str, reading: Reading) -> tuple[str, atpgraph.DiGraph]:
     from atpgraph import datasets
 
-    if Path(graph).exists():
+    if graph == "-" or Path(graph).exists():
         return Path(graph).name, reading.read(graph)
     try:
         dataset = datasets.find(graph)

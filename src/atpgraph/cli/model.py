@@ -111,7 +111,7 @@ def add(
     """Add edges and nodes to a model without fitting it again."""
     check_writable(output)
     before = atpgraph.ATP.load(model)
-    grown = before.add_edges(reading.read(edges))
+    grown = before.add_edges(reading.read(edges).named_as_in(before.graph_))
     grown.save(output)
     nodes = grown.graph_.n_nodes - before.graph_.n_nodes
     added = grown.graph_.n_edges - before.graph_.n_edges

@@ -13,25 +13,13 @@ if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph
 
 
-def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return typed labels with the types they have in the graph, where 7 may be a number.
-
-    Labels that the graph does not have are returned unchanged.
-    """
-    given = list(names)
-    known = (graph.codes_or_minus_one(given) >= 0).tolist()
-    return [
-        name if here else _other_form(graph, name) for name, here in zip(given, known, strict=True)
-    ]
-
-
 def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return labels as :func:`same_labels` does; an unknown one raises an InputError."""
-    labels = same_labels(graph, names)
+    """Return typed labels as the graph has them; an unknown one raises an InputError."""
+    labels = graph.same_labels(names)
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):
         label = labels[unknown.index(True)]
-        if graph.labels.dtype.kind == "i" and not isinstance(_whole(label), int):
+        if graph.labels.dtype.kind == "i" and isinstance(label, str):
             raise InputError(f"The graph has no node {label!r}; its nodes are integers.")
         raise graph.unknown(label)
     return labels
@@ -56,7 +44,7 @@ def answer_pairs(
     if bool(nodes) == (file is not None):
         raise InputError("Name pairs of nodes, or a file of them with --pairs; not both.")
     if file is not None:
-        pairs = [same_labels(graph, side) for side in read_pairs(file)]
+        pairs = [graph.same_labels(side) for side in read_pairs(file)]
     else:
         typed = nodes or []
         if len(typed) % 2:
@@ -76,13 +64,3 @@ def answer_pairs(
     if missing := len(rows) - len(asked):
         out.note(f"{missing:,} of {len(rows):,} pairs name a node that the graph does not have")
     return rows
-
-
-def _other_form(graph: DiGraph, name: Any) -> Any:
-    text = str(name)
-    return text if graph.codes_or_minus_one([text])[0] >= 0 else _whole(name)
-
-
-def _whole(name: Any) -> Any:
-    digits = str(name).removeprefix("-")
-    return int(name) if digits.isascii() and digits.isdigit() else name

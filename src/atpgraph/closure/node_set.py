@@ -92,5 +92,9 @@ class NodeSet:
         if isinstance(other, NodeSet) and other.graph.labels is self.graph.labels:
             codes = other.codes
         else:
-            codes = np.unique(self.graph.codes(list(other)))
-        return NodeSet(self.graph, operation(self.codes, codes))
+            other = list(other)
+            codes = self.graph.codes_or_minus_one(other)
+        found = operation(self.codes, codes)
+        if len(found) and found[0] < 0:
+            self.graph.codes(list(other))  # names the unknown node
+        return NodeSet(self.graph, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -83,7 +84,7 @@ class CycleBreak:
     @property
     def proved(self) -> bool:
         """Whether the weight of the removed edges is proven to be the least possible."""
-        return bool(self.weight <= (self.lower_bound or 0.0) + 1e-6 * max(self.weight, 1.0))
+        return bool(self.weight <= (self.lower_bound or 0.0) * (1.0 + 1e-6))
 
     @cached_property
     def dag(self) -> DiGraph:
@@ -227,7 +228,9 @@ def edge_indices(graph: DiGraph, pairs: Any, what: object) -> IntArray:
     All must be in `graph`; the error for a missing one says that `what` lists it.
     """
     if not isinstance(pairs, (list, tuple, set, np.ndarray)):
-        pairs = list(as_graph(pairs).edges())
+        listed = as_graph(pairs)
+        is_file = isinstance(pairs, (str, os.PathLike))
+        pairs = list((listed.named_as_in(graph) if is_file else listed).edges())
     ends = pair_array(pairs)
     u, v = (graph.codes_or_minus_one(ends[:, side]) for side in (0, 1))
     edges = graph.find_edges(u, v)
@@ -265,8 +268,9 @@ def break_cycles(
         with a proof if `time_limit` suffices). ``auto`` is ``sift`` up to 300,000 edges on
         cycles, beyond that ``springs``.
     weights : str, array or mapping, optional
-        What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
-        entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only
+        What removing each edge costs: ``"weight"`` for the weights of the graph, another name for a
+        column or edge attribute to read, an array with an entry for each edge of the graph, or
+        costs by pairs of labels (1 for edges without). Only
         ``mfas``, ``springs``, ``bayes``, ``sift`` and ``minimum`` take weights.
     keep : pairs of labels, a graph, a table, a file, or array of edge indices, optional
         Edges that must stay.
@@ -296,7 +300,8 @@ def break_cycles(
     >>> best.removed_edges, best.weight, best.proved
     ([('a', 'b'), ('a', 'c')], 2.0, True)
     """
-    graph = as_graph(graph)
+    named = isinstance(weights, str) and weights != "weight"
+    graph = as_graph(graph, weight=weights if named else None)
     if not isinstance(time_limit, (int, float)) or not time_limit >= 0:
         raise InputError(f"time_limit is {time_limit!r}; give a number of seconds from 0.")
     weighted = method == "auto" or METHODS[method].weighted
@@ -330,7 +335,7 @@ def _break(space: Workspace, name: str, reverse: bool) -> CycleBreak:
     removed, scores = removed[order], scores[order]
     timings = {"components": prepared - started, "choose": solved - prepared}
     costs = np.ones(graph.n_edges) if space.weights is None else space.weights
-    if bound is not None:
-        bound += float(costs[loops].sum())
     weight = float(costs[removed].sum())
+    if bound is not None:  # exact to a millionth of the mean weight
+        bound = min(bound + float(costs[loops].sum()), weight)
     return CycleBreak(method.name, graph, removed, scores, timings, weight, bound, reverse)

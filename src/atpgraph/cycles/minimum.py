@@ -94,10 +94,13 @@ def _cheapest_cut(
         checkpoint()
         nodes, ends = np.unique(core.sources[edges], return_inverse=True)
         part = DiGraph.from_codes(ends, np.searchsorted(nodes, core.targets[edges]), len(nodes))
-        cut = _Cut(part, weights[edges], kept[edges], removed[edges], rng)
+        mine = weights[edges]
+        # The solvers take differences below 1e-7 for none.
+        unit = 1.0 if np.all(mine == np.round(mine)) else float(mine.mean())
+        cut = _Cut(part, mine / unit, kept[edges], removed[edges], rng)
         cut.solve(until)
         removed[edges] = cut.removed
-        bound += cut.bound
+        bound += unit * (cut.best if cut.proved else cut.bound)
     return removed, bound
 
 

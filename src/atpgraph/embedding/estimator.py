@@ -8,7 +8,7 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -359,8 +359,8 @@ class ATP(Estimator):
 
     def fold_in(
         self,
-        out_edges: Sequence[Hashable] | AnyArray = (),
-        in_edges: Sequence[Hashable] | AnyArray = (),
+        out_edges: Labels = (),
+        in_edges: Labels = (),
     ) -> tuple[FloatArray, FloatArray]:
         """Return the source and target vector of a node that is not in the graph.
 
@@ -381,7 +381,7 @@ class ATP(Estimator):
         True
         """
         graph = self._fitted()
-        out, into = (graph.codes(list(side)) for side in (out_edges, in_edges))
+        out, into = (graph.codes(side) for side in (out_edges, in_edges))
         folding: FoldIn = self._kept("_folding", self.source_, lambda: FoldIn(self))
         return folding.vectors(out, into)
 
@@ -726,8 +726,9 @@ class ATP(Estimator):
 
 def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:
     """Return the labels that a label, a list of labels or a graph stands for."""
-    if isinstance(nodes, str) and graph.codes_or_minus_one([nodes])[0] >= 0:
-        return [nodes]
+    with contextlib.suppress(InputError):  # not hashable, so not a label
+        if graph.codes_or_minus_one([nodes])[0] >= 0:
+            return [nodes]
     if isinstance(nodes, (list, tuple)) or getattr(nodes, "ndim", 0) == 1:
         labels = list(nodes.tolist() if hasattr(nodes, "tolist") else nodes)
         pairs = {type(label) for label in labels} & {list, tuple}

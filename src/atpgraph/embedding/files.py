@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,7 +49,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     params = model.get_params() | {"n_jobs": None}  # which says nothing of the vectors
     if callable(params["kernel"]):
         params["kernel"] = None  # a function cannot be written; its values are in kernel_table
-    if not isinstance(params["random_state"], int):
+    if not isinstance(params["random_state"], Integral):
         params["random_state"] = None
     description = {
         "format": FORMAT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -191,7 +192,10 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
     changed.
     """
     old: DiGraph = model.graph_
-    found = grow(old, model.removed_, model.levels_, _as_graph(edges, nodes))
+    more = _as_graph(edges, nodes)
+    if isinstance(edges, (str, os.PathLike)):
+        more = more.named_as_in(old)
+    found = grow(old, model.removed_, model.levels_, more)
     dag = found.dag
     paths = collect_paths(dag, levels(dag), model.n_jobs)
     table, highest = model.kernel_table_, int(paths.levels.max(initial=1))

@@ -12,6 +12,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ def open_run(
         raise InputError("A cluster needs a work folder that all its workers share.")
     if callable(params["kernel"]):
         raise InputError("A fit with a work folder needs a kernel by its name, not a function.")
-    if not isinstance(params["random_state"], int):
+    if not isinstance(params["random_state"], Integral):
         raise InputError("A fit with a work folder needs a whole number as random_state.")
     if client is not None and checked(params)["purpose"] != "reachability":
         raise InputError("A cluster can only fit purpose='reachability'.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,7 +100,9 @@ def _plain(label: Any) -> Any:
     """Return a label as JSON; a tuple as an object, so that it comes back as a tuple."""
     if isinstance(label, np.generic):
         label = label.item()
-    if label is None or isinstance(label, (str, int, float, bool)):
+    if label is None or isinstance(label, (str, int)):
+        return label
+    if isinstance(label, float) and math.isfinite(label):
         return label
     if isinstance(label, tuple):
         return {"tuple": [_plain(part) for part in label]}

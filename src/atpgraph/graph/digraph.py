@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from atpgraph.errors import InputError
+from atpgraph.graph._dialect import is_integer
 from atpgraph.graph._lookup import IntegerLookup
 from atpgraph.util.arrays import (
     AnyArray,
@@ -27,6 +28,7 @@ from atpgraph.util.arrays import (
 from atpgraph.util.checks import unknown_name
 
 MAX_TYPES = 64  # bits of an edge
+_NO_PAIR = (str, bytes, set, frozenset, dict)  # though they may have two items
 _COMPARED = 100_000  # labels that a mistyped one is compared with, at most
 
 
@@ -117,7 +119,7 @@ class DiGraph:
         types: Iterable[str] | None = None,
     ) -> DiGraph:
         """Build a graph from node indices; `labels` may be just the number of nodes."""
-        names = np.arange(labels) if isinstance(labels, int) else np.asarray(labels)
+        names = np.arange(labels) if isinstance(labels, (int, np.integer)) else _label_array(labels)
         n = len(names)
         source, target = _index_array(sources), _index_array(targets)
         if len(source) != len(target):
@@ -300,6 +302,9 @@ class DiGraph:
         with suppress(TypeError):  # not hashable, so not a label: a column of a data frame
             if labels in self._code_of:
                 return None
+        for name in ("tolist", "to_pylist"):  # items of Arrow and Torch are no plain values
+            if hasattr(labels, name):
+                return list(getattr(labels, name)())
         return list(labels)
 
     def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
@@ -341,6 +346,33 @@ class DiGraph:
             return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
         except TypeError as error:
             raise InputError(f"A node label must be hashable: {error}.") from None
+
+    def same_labels(self, labels: Iterable[Any]) -> list[Any]:
+        """Return labels from a file as this graph has them: 7 may be text in one of the two.
+
+        Others become text if all labels of the graph are, and integers if all are.
+
+        Examples
+        --------
+        >>> DiGraph.from_edges([("a", "7")]).same_labels([7, "a", 8])
+        ['7', 'a', '8']
+        >>> DiGraph.from_edges([(7, 8)]).same_labels(["7", "a", "9"])
+        [7, 'a', 9]
+        """
+        given = list(labels)
+        other = [int(x) if isinstance(x, str) and is_integer(x) else str(x) for x in given]
+        known, turned = (self.codes_or_minus_one(side) >= 0 for side in (given, other))
+        kind: Any = int
+        if self.labels.dtype == object:
+            kind = str if all(isinstance(x, str) for x in self.labels.tolist()) else ()
+        return [
+            y if not here and (there or isinstance(y, kind)) else x
+            for x, y, here, there in zip(given, other, known, turned, strict=True)
+        ]
+
+    def named_as_in(self, graph: DiGraph) -> DiGraph:
+        """Return this graph, which comes from a file, with labels as another graph has them."""
+        return replace(self, labels=_label_array(graph.same_labels(self.labels.tolist())))
 
     def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
         """Return the indices of the edges between pairs of node indices, −1 for missing ones."""
@@ -567,7 +599,7 @@ def pair_array(edges: Any) -> AnyArray:
     else:
         pairs = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
         for position, pair in enumerate(pairs):
-            if isinstance(pair, (str, bytes)) or not isinstance(pair, Sized) or len(pair) != 2:
+            if isinstance(pair, _NO_PAIR) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise InputError(f"Edge {position} is {pair!r}; an edge is a pair of labels.")
         array = _label_array([end for pair in pairs for end in pair]).reshape(-1, 2)
     if array.ndim != 2 or array.shape[1] != 2:

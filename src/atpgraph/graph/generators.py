@@ -13,6 +13,7 @@ from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph, sorted_unique
 from atpgraph.graph.traversal import breadth_first, peel, sweep
 from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.checks import whole_number
 from atpgraph.util.random import RandomState, generator
 
 # Counting all reachable pairs stops after this many edge visits, a fraction of a second.
@@ -49,7 +50,7 @@ def random_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
     >>> random_dag(100, 300, random_state=0)
     DiGraph(nodes=100, edges=300, self_loops=0)
     """
-    _check_size(n, m, n * (n - 1) // 2, "a DAG")
+    n, m = _checked(n, m, 2, "a DAG")
     rng = generator(random_state)
     earlier, later = _triangle(_distinct(n * (n - 1) // 2, m, rng))
     name = rng.permutation(n)
@@ -64,7 +65,7 @@ def gnm(n: int, m: int, random_state: RandomState = None) -> DiGraph:
     >>> gnm(100, 300, random_state=0)
     DiGraph(nodes=100, edges=300, self_loops=0)
     """
-    _check_size(n, m, n * (n - 1), "a directed graph")
+    n, m = _checked(n, m, 1, "a directed graph")
     source, target = np.divmod(_distinct(n * (n - 1), m, generator(random_state)), max(n - 1, 1))
     target += target >= source
     return DiGraph.from_codes(source, target, n)
@@ -142,7 +143,7 @@ def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
     >>> citation_dag(1000, 2000, random_state=0)
     DiGraph(nodes=1000, edges=2000, self_loops=0)
     """
-    _check_size(n, m, n * (n - 1) // 8, "a citation graph")
+    n, m = _checked(n, m, 8, "a citation graph")
     rng = generator(random_state)
     field = int(min(n, max(64, 32 * m // max(n, 1))))
     classics = n // 1000
@@ -163,13 +164,13 @@ def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
     return DiGraph.from_codes(name[keys // max(n, 1)], name[keys % max(n, 1)], n)
 
 
-def _check_size(n: int, m: int, most: int, what: str) -> None:
-    if n < 0 or m < 0:
-        raise InputError(f"{n} nodes and {m} edges; give numbers that are not negative.")
-    if n >= 2**31:
-        raise InputError(f"{n:,} nodes; at most {2**31 - 1:,} are supported.")
+def _checked(n: int, m: int, share: int, what: str) -> tuple[int, int]:
+    """Return the numbers of nodes and edges if there are so many pairs, or a share of them."""
+    n = whole_number("The number of nodes", n, least=0, most=2**31 - 1)
+    m, most = whole_number("The number of edges", m, least=0), n * (n - 1) // share
     if m > most:
         raise InputError(f"{m:,} edges are too many: {what} of {n:,} nodes has at most {most:,}.")
+    return n, m
 
 
 def _joined_pairs(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,7 +47,7 @@ _FIELDS = GRAPH_FIELDS | {
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted predictor; the same predictor gives the same bytes."""
     params = model.get_params() | {"n_jobs": None}  # which says nothing of the links
-    if not isinstance(params["random_state"], int):
+    if not isinstance(params["random_state"], Integral):
         params["random_state"] = None
     if not isinstance(params["evidence"], str):
         params["evidence"] = list(params["evidence"])

@@ -70,10 +70,9 @@ def write_archive(
     recognizes the file.
     """
     described = {**description, "written_by": f"atpgraph {__version__}"}
-    content: dict[str, Any] = {
-        **arrays,
-        DESCRIPTION: as_bytes(json.dumps(described, sort_keys=True, allow_nan=False)),
-    }
+    # Parameters may be numbers of NumPy.
+    told = json.dumps(described, sort_keys=True, allow_nan=False, default=np.generic.item)
+    content: dict[str, Any] = {**arrays, DESCRIPTION: as_bytes(told)}
     # savez pickles objects; its option against that is an array to be stored in older NumPy.
     if any(array.dtype.hasobject for array in content.values()):
         raise TypeError("an archive holds no Python objects")

@@ -53,7 +53,8 @@ class WorkFolder:
 
     def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        wanted = {"format": FORMAT, "version": VERSION, "job": json.loads(json.dumps(dict(job)))}
+        plain = json.loads(json.dumps(dict(job), default=np.generic.item))
+        wanted = {"format": FORMAT, "version": VERSION, "job": plain}
         manifest = self.path / MANIFEST
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is not a folder; name one for the work.")

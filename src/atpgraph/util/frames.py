@@ -35,11 +35,12 @@ def frame(columns: Mapping[str, Any], kind: str = "pandas") -> Any:
 def ranking_frame(asked: Any, labels: list[Any], values: list[Any], names: tuple[str, ...]) -> Any:
     """Return a frame with one row per answer: the node asked about, the answer and its value."""
     counts = [len(each) for each in labels]
+    asked = asked.tolist() if isinstance(asked, np.ndarray) else asked
     ask, answer, value = names
     empty: list[Any] = [np.zeros(0, dtype=object)]
     return frame(
         {
-            ask: np.repeat(np.asarray(asked, dtype=object), counts),
+            ask: np.repeat(np.fromiter(asked, object, len(counts)), counts),
             answer: np.concatenate([*empty, *labels]),
             value: np.concatenate([np.zeros(0), *values]),
         }

@@ -100,6 +100,11 @@ def test_attributes_of_every_kind_mean_the_same() -> None:
     expected = attribute_vectors(numbers, graph)
     assert np.allclose(attribute_vectors(table, graph), expected)
     assert np.allclose(attribute_vectors(table.set_index("node"), graph), expected)
+    # Rows without names are numbered, as the nodes of this graph are.
+    numbered = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
+    mixed = pd.DataFrame({"node": [3, 1, 0, 2], "x": [4.0, 2, 1, 3], "y": [2.0, 1, 4, 3]})
+    assert np.allclose(attribute_vectors(mixed, numbered), expected)
+    assert np.allclose(attribute_vectors(table[["x", "y"]], numbered), expected)
     sparse = attribute_vectors(sp.csr_array(np.eye(4)), graph)
     assert np.allclose(sparse @ sparse.T, np.eye(4), atol=1e-4)
 

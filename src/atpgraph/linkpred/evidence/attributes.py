@@ -113,12 +113,20 @@ def _are_texts(attributes: Any) -> bool:
 
 
 def _of_table(table: Any, graph: DiGraph) -> Mapping[Any, Any]:
-    names = list(table.columns)
-    index = getattr(table, "index", None)
-    if index is not None and (graph.codes_or_minus_one(list(index)) >= 0).mean() > 0.5:
+    def are_nodes(labels: list[Any]) -> bool:
+        return bool((graph.codes_or_minus_one(labels) >= 0).mean() > 0.5)
+
+    names, index = list(table.columns), getattr(table, "index", None)
+    labels = table[names[0]].to_numpy().tolist()
+    # The rows of a frame without an index of its own are numbered, and so are many nodes: a first
+    # column of different integers that name nodes comes before such numbers.
+    numbered = type(index).__name__ == "RangeIndex" and len(names) > 1
+    numbered = numbered and all(isinstance(x, int) for x in labels) and are_nodes(labels)
+    named = numbered and len(set(labels)) == len(labels)
+    if index is not None and not named and are_nodes(list(index)):
         labels = list(index)
     else:
-        labels = table[names.pop(0)].to_numpy().tolist()
+        del names[0]
     if not names:
         raise InputError("The table of attributes has labels only; add a column of attributes.")
     columns = [table[name].to_numpy() for name in names]
