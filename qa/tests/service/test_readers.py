@@ -28,6 +28,8 @@ def test_readers_route_as_the_service_does(make_front: Make) -> None:
         assert engine.route(TOMATOES) == routed
         engine.readers = used
 
+    front.call("PATCH", "/v1/people/5555", {"topics": ["tomatoes"]})
+    engine.place_newcomers()
     check()
     front.ask(9001)
     person = engine.route(TOMATOES).people[0].user
@@ -36,6 +38,9 @@ def test_readers_route_as_the_service_does(make_front: Make) -> None:
     front.service.apply_all()
     check()
     front.service.forget(person, "test")
+    check()
+    front.call("PATCH", "/v1/people/5555", {"topics": []})
+    engine.place_newcomers()
     check()
     assert person not in {p.user for p in engine.route(TOMATOES, top=20).people}
 
@@ -46,6 +51,8 @@ def test_the_service_goes_on_while_new_readers_start(
     front = make_front(server={"readers": 1})
     service, engine = front.service, front.service.engine
     assert engine.readers is not None
+    front.call("PATCH", "/v1/people/5555", {"topics": ["tomatoes"]})
+    engine.place_newcomers()
     start, old = engine.readers.started, engine.readers._readers
 
     def started(advisor: Advisor) -> Any:

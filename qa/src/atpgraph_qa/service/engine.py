@@ -226,7 +226,7 @@ class Engine:
         ready = self.readers is not None and all(reader.catch_up(changes) for reader in started)
         with self.lock:
             now = self.advisor
-            same = now.router is merged.router and now.newcomers is merged.newcomers
+            same = now.router is merged.router and now.newcomers == merged.newcomers
             if not same:
                 merged = replace(merged, router=now.router, newcomers=now.newcomers)
                 ahead, _ = self._continued(merged, seq, until)
@@ -503,10 +503,9 @@ def _date(moment_ms: int) -> str:
 def _nobody(decisions: Sequence[Decision]) -> str:
     """Return a sentence that explains why none of the best people may be asked."""
     words = {
-        "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
-        "weekday": "are not asked on this day of the week", "hours": "are outside their hours",
-        "capacity": "were asked as often as allowed", "asked-recently": "were asked a moment ago",
-        "asked-before": "were asked about this question before",
+        "opted-out": "opted out", "holiday": "on holiday", "hours": "outside their hours",
+        "weekday": "not asked on this day of the week", "capacity": "asked as often as allowed",
+        "asked-recently": "asked a moment ago", "asked-before": "asked about this question before",
     }  # fmt: skip
     counts = Counter(decision.rule for decision in decisions)
     parts = [f"{count} {words.get(rule, rule)}" for rule, count in counts.most_common()]

@@ -196,6 +196,9 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
                 for table in present:
                     with archive.open(f"tables/{table.name}.jsonl") as lines:
                         counts[table.name] = _insert(connection, table, lines)
+                told = {t: n for t, n in head.get("rows", {}).items() if t in METADATA.tables}
+                if any(counts.get(name, 0) != rows for name, rows in told.items()):
+                    raise ValueError("rows are missing")
                 database.migrate_to(connection, known[-1])
                 if not database.is_sqlite:
                     _number_on(connection)

@@ -231,7 +231,9 @@ def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
 @keeps_typed(one_suggestion)
 def feedback(visit: Writer, suggestion: RowId) -> Response:
     """Accept, decline or reassign a suggestion."""
-    values = {"verdict": visit.form.get("verdict"), "person": _named_person(visit)}
+    shown = [routes.as_id(part) for part in visit.text("shown").split()]
+    person = _named_person(visit)
+    values = {"verdict": visit.form.get("verdict"), "person": person, "people": shown}
     given = schemas.FeedbackIn.model_validate(values)
     found = routes.give_feedback(visit.service, suggestion, given, visit.who)
     sent = given.verdict == "accepted" and found.mode == "approve" and found.sent_ms

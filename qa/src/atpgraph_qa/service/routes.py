@@ -268,7 +268,7 @@ def give_feedback(
     """Accept, decline, reassign or comment. Accepting asks the people unless they were asked,
     declining goes on to the next people, reassigning asks somebody else."""
     found = service.suggester.feedback(
-        suggestion, given.verdict, str(who), once=who.digest("feedback", key),
+        suggestion, given.verdict, str(who), given.people, once=who.digest("feedback", key),
         person=given.person, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)

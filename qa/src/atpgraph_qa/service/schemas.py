@@ -199,6 +199,7 @@ class FeedbackIn(_In):
     model_config = _example(verdict="accepted", note="")
     verdict: Literal["accepted", "declined", "reassigned", "comment"]
     person: Id | None = Field(None, description="For reassigned: to whom.")
+    people: list[Id] = Field([], description="For accepted: who was shown; others are not asked.")
     note: Annotated[str, Field(max_length=2000), Clean] = ""
 
 

@@ -33,7 +33,8 @@ class Incoming:
     events: Sequence[Arrival] = ()
     topic_parts: Sequence[Arrival] = ()  # a site may send title and tags apart from the text
     names: Names = field(default_factory=dict)
-    verdicts: Sequence[tuple[int, str, str]] = ()  # suggestion, decision in another tool, by whom
+    # Suggestion, decision in another tool, by whom, and the people that were shown.
+    verdicts: Sequence[tuple[int, str, str, list[int]]] = ()
     forget: Sequence[int] = ()  # users who left the site
     once: str = ""  # digest of a request that must not take effect twice
     once_for_good: bool = False  # remember it forever, because the signature does not expire
