@@ -33,7 +33,7 @@ class Posts:
 
 @dataclass(frozen=True)
 class EdgeTypes:
-    """Which edges a competition graph has."""
+    """The types of edges that a competition graph has."""
 
     asker_question: bool = True  # also for questions without an accepted answer
     question_best: bool = True  # question → owner of the accepted answer
@@ -52,7 +52,7 @@ class Competition:
 
     @classmethod
     def from_graph(cls, graph: DiGraph) -> Self:
-        """Return the competition graph in a graph read from a file, by the labels of its nodes."""
+        """Return a competition graph that was read from a file, using the labels of its nodes."""
         kinds, _, numbers = np.array(
             [str(label).partition(":") for label in graph.labels.tolist()] or np.zeros((0, 3)),
             dtype=object,
@@ -205,7 +205,7 @@ def _gain(
 def site_statistics(site: Site, competition: Competition | None = None) -> dict[str, int]:
     """Count the posts, users and edges of a site, as the paper's second table does, and more.
 
-    The competition graph is the one without expertise gain unless another is given; ``first_ms``
+    By default, the competition graph has no edges for expertise gain; ``first_ms``
     and ``last_ms`` are the times of the first and the last post.
     """
     competition = competition or competition_graph(site)

@@ -339,7 +339,7 @@ def test_pages_keep_what_was_typed(make_front: Make) -> None:
     assert wrong.status_code == 422
     assert 'value="zorro"' in wrong.text
     wrong = send("/inbox/1/feedback", "verdict=reassigned&person=da")
-    assert "Several people fit" in wrong.text
+    assert "Several people match" in wrong.text
     assert send("/inbox/1/feedback", "verdict=reassigned&person=ADA").status_code == 303
     assert front.suggestions()[0]["state"] == "reassigned"
     with front.service.database.read() as connection:

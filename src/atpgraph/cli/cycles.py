@@ -38,7 +38,7 @@ def cycles(
     keep: Path | None = opt("Edge list of edges that must stay."),
     reverse: bool = opt("Reverse the edges instead of removing them."),
     time_limit: float = opt(
-        "Seconds after which the method minimum gives up its proof.", default=10.0, min=0
+        "Seconds after which the method minimum stops without a proof.", default=10.0, min=0
     ),
     output: Path | None = output("Write the acyclic graph to this file."),
     removed: Path | None = opt("Write the removed edges and their scores to this file."),

@@ -63,10 +63,10 @@ class Estimate:
 
 
 def estimate(graph: Any, **params: Any) -> Estimate:
-    """Estimate what ``ATP(**params).fit(graph)`` needs, in about a second per million edges.
+    """Estimate the needs of ``ATP(**params).fit(graph)``, in about a second per million edges.
 
-    Cycles are not broken as the fit would break them: a quicker method stands in, whose closure is
-    of about the same size. So the numbers are rough if much of the graph lies on cycles.
+    Cycles are not broken as in the fit, but by a quicker method whose closure has about the same
+    size. So the numbers are rough if much of the graph lies on cycles.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
     result.add_nodes_from(graph.labels.tolist())
     if like is not None:
         if "networkx" not in _libraries(like) or not hasattr(like, "nodes"):
-            raise InputError(f"like is a {type(like).__name__}; give the NetworkX graph.")
+            raise InputError(f"like is a {type(like).__name__}; give a NetworkX graph.")
         result.graph.update(like.graph)
         result.add_nodes_from(
             (node, data) for node, data in like.nodes(data=True) if node in result

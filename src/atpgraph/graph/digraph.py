@@ -308,7 +308,7 @@ class DiGraph:
         return list(labels)
 
     def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
-        """Return the indices of the nodes with these labels; an unknown one is an InputError."""
+        """Return the indices of the nodes with these labels; an unknown label is an InputError."""
         several = self.several(labels)
         names = _label_array([labels] if several is None else several)
         codes = self.codes_or_minus_one(names)
@@ -336,7 +336,7 @@ class DiGraph:
         return first, second
 
     def codes_or_minus_one(self, labels: Sequence[Hashable] | AnyArray) -> IntArray:
-        """Return the indices of the nodes with these labels, −1 for unknown ones."""
+        """Return the indices of the nodes with these labels, −1 for unknown labels."""
         given = labels if isinstance(labels, np.ndarray) else None
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))
@@ -490,7 +490,7 @@ class DiGraph:
 
 
 def row_bounds(ends: Int32Array, n: int) -> Int64Array:
-    """Return where the row of each node begins if each of these ends has an entry in its row."""
+    """Return where the row of each node begins, given one entry for each of these ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n))])
 
 
@@ -553,7 +553,7 @@ def weight_array(values: npt.ArrayLike) -> Float64Array:
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:
-    """Node indices, as they are if they are integers already."""
+    """Return node indices as integers, unchanged if they already are."""
     array = np.asarray(values)
     if array.dtype.kind != "i":
         array = np.asarray(values, dtype=np.int64)

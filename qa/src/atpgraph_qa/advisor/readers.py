@@ -113,7 +113,7 @@ class Readers:
     def restart(self, advisor: Advisor, started: list[_Reader] | None = None) -> None:
         """Restart from an advisor; questions go to the old readers until the new ones are ready.
 
-        `started` are new readers that know what the advisor knows.
+        `started` are new readers with the data of the advisor.
         """
         with self._changing:
             self._advisor = advisor
@@ -160,7 +160,7 @@ class Readers:
 
 
 class _Remote(Ranker):
-    """A reader that serves one question; if it fails, this process does the work."""
+    """A reader that answers one question; if it fails, this process does the work."""
 
     def __init__(self, reader: _Reader, advisor: Advisor) -> None:
         super().__init__(advisor.router, advisor.hierarchy)
@@ -359,7 +359,7 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def _yield_to_others() -> None:
-    """Lower the priority of this thread: readers that answer need the cores more."""
+    """Lower the priority of this thread, because readers that answer need the cores more."""
     if sys.platform == "linux":  # elsewhere priorities are those of processes
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 

@@ -107,11 +107,11 @@ class Given:
         self.name = name
 
     def part(self, name: str) -> Given:
-        """Return an object in it."""
+        """Return the object with this name."""
         return Given(self.values.get(name), f"{self.name}.{name}".strip("."))
 
     def parts(self, name: str) -> list[Given]:
-        """Return the objects of a list in it."""
+        """Return the objects in the list with this name."""
         entries = self.values.get(name)
         return [Given(entry) for entry in entries] if isinstance(entries, list) else []
 
