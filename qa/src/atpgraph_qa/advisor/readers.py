@@ -233,8 +233,13 @@ def _made(advisor: Advisor, count: int) -> list[_Reader]:
     with tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
         share(advisor, Path(folder))
         made = [_Reader(folder) for _ in range(count)]
-        for reader in made:
-            reader.receive()  # it has mapped the file, whose name is not needed any more
+        try:
+            for reader in made:
+                reader.receive()  # it has mapped the file, whose name is not needed any more
+        except EOFError:
+            for reader in made:
+                reader.end()
+            raise
     return made
 
 

@@ -220,25 +220,27 @@ class Engine:
         """Continue with an advisor whose indexes contain the events up to a number."""
         # What takes seconds comes before the lock: starting readers, and most of the events.
         started = [] if self.readers is None else self.readers.started(merged)
-        until = self.seq
-        ahead, changes = self._continued(merged, seq, until)
-        ahead.warm_up()
-        ready = self.readers is not None and all(reader.catch_up(changes) for reader in started)
-        with self.lock:
-            now = self.advisor
-            same = now.router is merged.router and now.newcomers == merged.newcomers
-            if not same:
-                merged = replace(merged, router=now.router, newcomers=now.newcomers)
-                ahead, _ = self._continued(merged, seq, until)
-            advisor, changes = self._continued(ahead, until, self.seq)
-            ready = ready and same and advisor.week_ms == now.week_ms
-            if self.readers and ready and all(reader.catch_up(changes) for reader in started):
-                self.readers.restart(advisor, started)
-                self.advisor = advisor
-            else:
-                for reader in started:
-                    reader.end()
-                self.exchange(advisor)
+        with contextlib.ExitStack() as unused:
+            for reader in started:
+                unused.callback(reader.end)
+            until = self.seq
+            ahead, changes = self._continued(merged, seq, until)
+            ahead.warm_up()
+            ready = self.readers is not None and all(reader.catch_up(changes) for reader in started)
+            with self.lock:
+                now = self.advisor
+                same = now.router is merged.router and now.newcomers == merged.newcomers
+                if not same:
+                    merged = replace(merged, router=now.router, newcomers=now.newcomers)
+                    ahead, _ = self._continued(merged, seq, until)
+                advisor, changes = self._continued(ahead, until, self.seq)
+                ready = ready and same and advisor.week_ms == now.week_ms
+                if self.readers and ready and all(reader.catch_up(changes) for reader in started):
+                    unused.pop_all()
+                    self.readers.restart(advisor, started)
+                    self.advisor = advisor
+                else:
+                    self.exchange(advisor)
 
     def exchange(self, advisor: Advisor, change: Change = ()) -> None:
         """Replace the advisor with the result of a change, or with a new one."""

@@ -110,9 +110,9 @@ class Snapshots:
             for other in self.folder.iterdir():
                 if other.name != name:
                     shutil.rmtree(other, ignore_errors=True)
+            self.written_seq, self.written_ms = seq, self.engine.clock()
             if advisor.history.records.n_recent >= MANY_RECENT:
                 self.engine.go_on_from(advisor.merged(), seq)
-            self.written_seq, self.written_ms = seq, self.engine.clock()
         LOG.info("snapshot", extra={"facts": {"seq": seq}})
         return path
 
