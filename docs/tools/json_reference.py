@@ -45,7 +45,7 @@ def rows(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
     required = schema.get("required", [])
     for name, field in schema.get("properties", {}).items():
         place = f"{prefix}{name}"
-        told = field.get("description", "") + (" Not always present." if name not in required else "")
+        told = field.get("description", "") + (" Not always given." if name not in required else "")
         yield f"| `{place}` | {kind(field)} | {told} |"
         inner = field.get("items", field)
         yield from rows(inner, f"{place}[]." if "items" in field else f"{place}.")
