@@ -128,7 +128,7 @@ def test_columns_of_any_table(at):
 def test_columns_that_databases_make():
     relation = duckdb.sql("select i::hugeint as a, (i + 1)::double as b from range(3) t(i)")
     assert parts(as_graph(relation)) == ([0, 1, 2, 3], [(0, 1), (1, 2), (2, 3)], None)
-    with pytest.raises(InputError, match="not all 64-bit integers"):
+    with pytest.raises(InputError, match="not all are 64-bit integers"):
         as_graph(duckdb.sql("select 1.5::double as a, 2 as b"))
     with pytest.raises(InputError, match="node ids are integers or text"):
         as_graph(duckdb.sql("select date '2020-01-01' as a, 2 as b"))

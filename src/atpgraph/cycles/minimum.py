@@ -218,7 +218,7 @@ class _Cut:
         return sp.csr_array((np.ones(ends[-1]), edges, ends), shape=(len(rows), self.graph.n_edges))
 
     def _whole(self, lower: Float64Array, upper: Float64Array, until: _Deadline) -> float:
-        """Solve the integer program between two bounds; return a lower bound on its solutions."""
+        """Solve the integer program within bounds on x; return a lower bound on its value."""
         bound = 0.0
         while (left := until.left()) > 0.0:
             checkpoint()

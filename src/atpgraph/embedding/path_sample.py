@@ -77,7 +77,7 @@ class Side(NamedTuple):
     reached: UInt64Array  # of shape (nodes, words): which rows reach a node, a bit for each row
 
     def joined(self, bits: IntArray, nodes: IntArray) -> BoolArray:
-        """Return whether the row with each bit reaches each node."""
+        """Return, for each bit and node, whether the row of the bit reaches the node."""
         return np.asarray(self.reached[nodes, bits >> 6] & bit(bits) != 0)
 
 

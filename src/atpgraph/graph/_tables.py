@@ -178,8 +178,8 @@ class _Table:
             return column.cast(self.pa.int64())
         except self.pa.ArrowInvalid:
             raise InputError(
-                f"{self.what} has {column.type} values in {name!r}, not all 64-bit integers; "
-                "store ids as text."
+                f"{self.what} has {column.type} values in {name!r}; not all are 64-bit integers. "
+                "Store ids as text."
             ) from None
 
     def _texts(self, table: Any, name: str) -> Any:

@@ -295,7 +295,7 @@ class TextReader:
         }[code]
 
     def _error(self, before: int, data: bytearray, where: int, problem: str) -> InputError:
-        """Return the error for a place in data that has `before` lines before it."""
+        """Return the error for a place in data that follows `before` earlier lines."""
         return InputError(f"{self.path}, line {before + 1 + _line_ends(data, where)}: {problem}.")
 
 

@@ -101,7 +101,7 @@ def plant_cycles(
     if k < 0:
         raise InputError(f"Cannot plant {k} edges; give a number that is not negative.")
     if max_length is not None and max_length < 1:
-        raise InputError(f"The path length is at most {max_length}; give 1 or more.")
+        raise InputError(f"The maximum path length is {max_length}; it must be at least 1.")
     rng = generator(random_state)
     topological, _ = peel(dag)
     start, end = _joined_pairs(dag, k, max_length, topological, rng)

@@ -319,7 +319,7 @@ def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
 
 
 def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, float]:
-    """Draw a few free nodes; return them, and the log of the number that each represents."""
+    """Draw a few free nodes; return them, and the log of how many nodes each represents."""
     nodes = np.flatnonzero(free)
     drawn = rng.choice(nodes, min(_CHANCE, len(nodes)), replace=False)
     return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))

@@ -33,7 +33,7 @@ class Head:
     usual: Float64Array  # mean of each term over the pairs without a link that it was fitted on
 
     def score(self, terms: Float64Array) -> Float64Array:
-        """Return log-odds; for a choice, up to a constant."""
+        """Return log-odds; for a choice among candidates, up to a constant common to all."""
         return np.asarray(terms @ self.weights + self.intercept)
 
 

@@ -156,7 +156,7 @@ class RouterWithNewcomers(Router):
 
 
 def open_places(scores: Float64Array, few: BoolArray, every: int) -> Int64Array:
-    """Return the places, from 1, if each `every`-th goes to the best of `few` not yet listed.
+    """Return places, from 1, by score; every `every`-th is for the best of `few` not yet placed.
 
     Equal scores keep their order.
 

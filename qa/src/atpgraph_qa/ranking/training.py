@@ -81,7 +81,7 @@ def collect(
 ) -> Examples:
     """Collect training examples from a history.
 
-    If the history ends at a moment, every question is seen with the data known when it was asked.
+    If the history has an end date, each question is learned from the data known when it was asked.
     If not (the paper's protocol), questions are hidden in turn, like the test questions.
     """
     plan, rng = plan or TrainingPlan(), generator(random_state)

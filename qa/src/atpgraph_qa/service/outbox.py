@@ -167,9 +167,9 @@ class Sender:
     def recover(self) -> None:
         """Decide about messages that were being sent during a crash and may have arrived.
 
-        A receiver that knows a message by its id gets it again. If it would appear twice, it is
-        left as ``uncertain`` for a person to decide. The attempt does not count, so that crashes do
-        not lengthen the pauses.
+        A message is sent again if its receiver recognizes repeats by the id. If not, it could
+        appear twice, so it is left as ``uncertain`` for a person to decide. The attempt does not
+        count, so that crashes do not lengthen the pauses.
         """
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
         sending, repeatable = _messages.c.state == "sending", _messages.c.adapter.in_(safe)

@@ -208,7 +208,7 @@ def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> 
 def largest(values: FloatArray, count: int, above: float = -np.inf) -> Int64Array:
     """Return the positions of the largest values above a number, largest first.
 
-    Ties go to the first ones.
+    Among equal values, the first positions are chosen.
     """
     keep = values > above
     if 0 < 4 * count < len(values):

@@ -137,8 +137,8 @@ class Records:
     ) -> Self:
         """Return these events and some more answers, whose owners are given by user id.
 
-        One that is `accepted` counts as such from the moment it is given. `newcomers` lists the new
-        people with the evidence about them.
+        An `accepted` answer counts as accepted from the moment it is given. `newcomers` lists the
+        new people with the evidence about them.
         """
         users = np.append(self.users, np.unique(new.owner[self.codes(new.owner) < 0]))
         owner = find_ids(users, new.owner)
