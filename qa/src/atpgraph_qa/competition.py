@@ -70,11 +70,11 @@ class Competition:
         return cls(graph, ids, is_question, {})
 
     def question_nodes(self, ids: npt.ArrayLike) -> Int64Array:
-        """Return the nodes of questions by id, −1 for those that are not in the graph."""
+        """Return the nodes of questions by id, −1 for questions that are not in the graph."""
         return self._nodes(ids, self.is_question)
 
     def user_nodes(self, ids: npt.ArrayLike) -> Int64Array:
-        """Return the nodes of users by id, −1 for those that are not in the graph."""
+        """Return the nodes of users by id, −1 for users that are not in the graph."""
         return self._nodes(ids, ~self.is_question)
 
     def _nodes(self, ids: npt.ArrayLike, kind: BoolArray) -> Int64Array:

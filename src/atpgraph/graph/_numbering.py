@@ -107,7 +107,7 @@ class Numbering:
             self._grow(codes.shape[1], int(np.diff(spans[row])[::2].sum()))
 
     def _grow(self, strings: int, size: int) -> None:
-        """Make room for a number of strings with a total number of bytes."""
+        """Make room for more strings, given their number and their total number of bytes."""
         if self._known + strings >= len(self._ends):
             old, factor = self._slots, 4 if len(self._slots) < _FEW else 2
             self._slots = np.full((factor * len(old), 2), -1, dtype=np.int64)

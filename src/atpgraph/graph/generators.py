@@ -260,7 +260,7 @@ def _frequent_pairs(
         sweep(topological, back.indptr, back.targets, masks, masks, 0, 8)
         joined = ((masks[end, word] & bits) != 0) & (start != end)
         keys = np.concatenate([keys, start[joined] * n + end[joined]])
-        # The first to appear stay, so that no pair is favoured.
+        # The first to appear stay, so that no pair is favored.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
     return keys[:k]
 
