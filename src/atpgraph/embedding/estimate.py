@@ -10,7 +10,7 @@ import numpy as np
 from atpgraph.closure import estimate_closure
 from atpgraph.closure.paths import SHEETS
 from atpgraph.cycles import break_cycles
-from atpgraph.cycles.methods import AUTO_EDGES
+from atpgraph.cycles.methods import AUTO_EDGES, METHODS
 from atpgraph.embedding.settings import checked, settle
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
@@ -98,7 +98,9 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     n, m, k = graph.n_nodes, graph.n_edges, params["n_components"]
     rounds = settle(params, n, max(int(forest.pairs), 1)).max_iter
     asked = params["method"]
-    springs = asked == "springs" or (asked == "auto" and len(core) > AUTO_EDGES)
+    if asked == "auto":
+        asked = "springs" if len(core) > AUTO_EDGES else "sift"
+    springs = METHODS[asked].name == "springs"
     cycles = (_PER_SPRING if springs else _PER_CORE_EDGE) * len(core)
     vectors = 8 * n * k
     if params["purpose"] == "reachability":

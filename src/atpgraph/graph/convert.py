@@ -6,6 +6,7 @@ A library is imported only if the object comes from it.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,10 @@ def as_graph(
         return _from_igraph(obj, options)
     if "rustworkx" in libraries:
         return _from_rustworkx(obj, options)
-    if weight is not None or type is not None:
+    if weight or type is not None:
         raise InputError(f"weight and type name columns or attributes; {_a(obj)} has none.")
+    if weight is False:
+        return replace(as_graph(obj), weights=None)
     if isinstance(obj, DiGraph):
         return obj
     if sp.issparse(obj):

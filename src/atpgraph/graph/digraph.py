@@ -143,7 +143,10 @@ class DiGraph:
         ones = np.ones(len(source), dtype=np.bool_)
         entries = ones if values is None else values
         # SciPy sorts the edges into rows, and adds up the weights of parallel ones.
-        rows = sp.coo_array((entries, (source, target)), shape=(n, n)).tocsr()
+        with np.errstate(over="ignore"):
+            rows = sp.coo_array((entries, (source, target)), shape=(n, n)).tocsr()
+        if not np.isfinite(rows.data).all():
+            raise InputError("The weights of parallel edges add up to more than a float can hold.")
         graph = cls(*_pointers(rows), names, None if values is None else rows.data)
         if types is None:
             return graph
@@ -206,6 +209,8 @@ class DiGraph:
         names = coo.shape[0] if labels is None else _label_array(labels)
         if not isinstance(names, int) and len(names) != coo.shape[0]:
             raise InputError(f"{coo.shape[0]} nodes but {len(names)} labels.")
+        if not isinstance(names, int) and len(set(names.tolist())) < len(names):
+            raise InputError("The list of labels names a node twice; labels are unique.")
         return cls.from_codes(rows[keep], cols[keep], names, weights)
 
     def __repr__(self) -> str:

@@ -118,20 +118,22 @@ class Service:
             pass
 
     def run_maintenance(self) -> int:
-        """Do the periodic work."""
-        self.engine.let_time_pass()
-        self.release_waiting_topics()
-        self.suggester.escalate()
-        self.suggester.expire()
-        self.engine.place_newcomers()
+        """Do the periodic work; a job that fails does not keep the others from being done."""
+        engine, snapshots = self.engine, self.snapshots
+        jobs: list[Callable[[], object]] = [
+            engine.let_time_pass, self.release_waiting_topics, self.suggester.escalate,
+            self.suggester.expire, engine.place_newcomers, self._drop_seen, engine.recalibrate,
+            self.trainer.tend, lambda: snapshots.due() and snapshots.write(),
+        ]  # fmt: skip
+        with contextlib.ExitStack() as stack:  # it calls all, and then raises the last error
+            for job in reversed(jobs):
+                stack.callback(job)
+        return 0
+
+    def _drop_seen(self) -> None:
         t = tables.seen.c
         with self.database.write() as connection:
             tables.remove(connection, tables.seen, (t.at_ms < self.clock() - DAY_MS) & ~t.keep)
-        self.engine.recalibrate()
-        self.trainer.tend()
-        if self.snapshots.due():
-            self.snapshots.write()
-        return 0
 
     def stop(self) -> None:
         """Finish running work, store the results, and close the database."""

@@ -53,7 +53,8 @@ def question_text(title: str, body: str) -> str:
 
 def plain_text(body: str) -> str:
     """Return the text of HTML."""
-    return html.unescape(re.sub(r"<[^>]*>", " ", body))
+    end = body.rfind(">") + 1  # what follows is no markup: many "<" there would take quadratic time
+    return html.unescape(re.sub(r"<[^>]*>", " ", body[:end]) + body[end:])
 
 
 def text_vectors(
