@@ -1,8 +1,8 @@
-"""Citations: which references are missing, and which method should say so on *your* graph?
+"""Suggest missing citations, and find out which method does this best on *your* graph.
 
-A made-up literature: papers cite older papers of their own field and, now and then, of another.
-Some citations are taken out, every method is fitted on the rest, and each has to rank the paper
-that was cited among all others. Trivial methods take part: beat them, or use them.
+The papers are made up: each cites older papers of its own field and sometimes of another. Some
+citations are removed, every method is fitted to the rest, and each ranks the papers that were cited
+among all others. If a method does not beat the trivial ones, use those.
 """
 
 import numpy as np

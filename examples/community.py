@@ -1,7 +1,8 @@
-"""A community of questions and answers: whom to ask, why, and how to spare the same few people.
+"""Route questions: whom to ask, why, and how to avoid always asking the same few people.
 
-Simulates a community, reads it the way a Stack Exchange dump is read, learns from its history, and
-routes a new question. Then twenty such questions in a row, under three rules for who may be asked.
+The example simulates a community, reads it like a Stack Exchange dump, learns from its history, and
+routes a new question. Then it routes twenty similar questions in a row, under three rules for who
+may be asked.
 """
 
 import tempfile

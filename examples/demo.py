@@ -65,7 +65,7 @@ if not console.is_terminal:
 
 @dataclass
 class Story:
-    """Print the story and collect the sections of the page."""
+    """Print the demo and collect the sections of its page."""
 
     sections: list[Section] = field(default_factory=list)
 

@@ -1,8 +1,8 @@
-"""Clean a taxonomy: find the links that point the wrong way, then ask what is a kind of what.
+"""Clean a taxonomy: find links that point the wrong way, then ask which categories are of a kind.
 
-A made-up catalog, in which "folding oak tables" are a kind of "folding tables" and of "oak
-tables". Somebody entered 15 links backwards. They close cycles, and on a cycle everything is a kind
-of everything else.
+The catalog is made up: "folding oak tables" are a kind of "folding tables" and of "oak tables".
+Somebody entered 15 links backwards. They close cycles, and on a cycle everything is a kind of
+everything else.
 """
 
 from itertools import combinations
@@ -39,9 +39,9 @@ def main() -> None:
         print(f"{method}: {len(cleaned.removed)} links to review, {found}")
     for at in (-cleaned.scores).argsort(kind="stable")[:3]:
         special, general = cleaned.removed_edges[at]
-        print(f"  {special!r} is no kind of {general!r}: {cleaned.scores[at]:.0f} votes of 6")
+        print(f"  {special!r} is not a kind of {general!r}: {cleaned.scores[at]:.0f} votes of 6")
 
-    # What is a kind of what, however many links lie between?
+    # Is one category a kind of another, however many links lie between them?
     model = ATP(32).fit(cleaned.dag)
     special = ["folding oak tables", "tables", "folding oak tables"]
     general = ["tables", "folding oak tables", "vintage lamps"]

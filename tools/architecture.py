@@ -132,7 +132,7 @@ QA_PARTS: tuple[tuple[Part, ...], ...] = tuple(
         (("data", "Stack Exchange dumps, read into a store; the site as arrays"),),
         (
             ("simulation", "a simulated community with known truth, written as a dump"),
-            ("competition", "who was better than whom: the competition graph"),
+            ("competition", "the competition graph: who gave better answers than whom"),
             ("text", "text models: BM25's words, static and sentence vectors"),
         ),
         (("expertise", "ATP on the competition graph"),),

@@ -16,12 +16,12 @@ SCHEMAS = Path(__file__).resolve().parent.parent / "reference" / "schemas"
 INTRODUCTION = """\
 # JSON output
 
-What every command prints with `--json`: one object, in ASCII, with NaN and infinity as `null`.
-This page is made from the [JSON Schema](https://json-schema.org) of each command, to which the
-tests hold what the commands print. Fields may be added in a later version; those listed here keep
-their name and meaning until the next major one.
+With `--json`, every command prints one object, in ASCII, with NaN and infinity as `null`. This
+page is made from the [JSON Schema](https://json-schema.org) of each command, and the tests check
+the output of the commands against it. A later version may add fields; the fields listed here keep
+their name and meaning until the next major version.
 
-A label is a whole number where all labels of the graph are, else text; a tuple is an array.
+A label is a whole number if all labels of the graph are, else text; a tuple is an array.
 """
 
 
@@ -45,7 +45,7 @@ def rows(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
     required = schema.get("required", [])
     for name, field in schema.get("properties", {}).items():
         place = f"{prefix}{name}"
-        told = field.get("description", "") + (" Not always there." if name not in required else "")
+        told = field.get("description", "") + (" Not always given." if name not in required else "")
         yield f"| `{place}` | {kind(field)} | {told} |"
         inner = field.get("items", field)
         yield from rows(inner, f"{place}[]." if "items" in field else f"{place}.")

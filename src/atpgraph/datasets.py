@@ -6,7 +6,7 @@ requirements of what is installed; neither needs a download.
 The file of a graph by name is looked for in the folder that ``ATP_DATA`` names (in its subfolder
 ``graphs``, then in the folder itself) and in the cache; if it is in neither, it is downloaded from
 SNAP to the cache. Whatever the source, a graph is accepted only if its node and edge counts are
-those SNAP publishes; where a checksum of the edges is known, a download has to match that too.
+those SNAP publishes; if a checksum of the edges is known, a download has to match that too.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ def python_imports() -> DiGraph:
     """Return the import graph of the installed Python's standard library.
 
     An edge leads from the importing to the imported module. Imports inside functions count, so
-    there are cycles: that is how the library avoids importing in a circle. Tests, IDLE and
-    extension modules are left out. The graph depends only on the version of Python.
+    there are cycles: the library uses such imports to avoid circular imports at load time. Tests,
+    IDLE and extension modules are left out. The graph depends only on the version of Python.
 
     Examples
     --------
@@ -224,7 +224,7 @@ _NOT_LIBRARY = {"test", "tests", "idlelib", "lib2to3", "turtledemo", "site-packa
 
 
 def _imported(module: str, file: Path) -> Iterable[str]:
-    """Yield the full names that a module imports, wherever the import statement is."""
+    """Yield the full names that a module imports, also inside functions."""
     package = module if file.stem == "__init__" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Errors with a message for users: one sentence that says what to do."""
+"""Errors with a one-sentence message for users that says how to fix the problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels of an acyclic graph: peel the nodes without in-edges, layer by layer."""
+"""Compute the levels of an acyclic graph by removing nodes without in-edges, layer by layer."""
 
 from __future__ import annotations
 

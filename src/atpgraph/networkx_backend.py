@@ -194,7 +194,7 @@ def _longest(
 
 
 def transitive_closure(G: BackendGraph, reflexive: bool | None = False) -> nx.DiGraph:
-    """Return a copy with an edge wherever a path leads, self-loops as NetworkX defines them."""
+    """Return a copy with an edge for every path, and with self-loops as NetworkX defines them."""
     result = G.original.copy()
     for u, node in enumerate(G.nodes):
         found = reachable(G.digraph, np.array([u]))
@@ -207,7 +207,7 @@ def transitive_closure(G: BackendGraph, reflexive: bool | None = False) -> nx.Di
 
 
 def transitive_closure_dag(G: BackendGraph, topo_order: Any = None) -> nx.DiGraph:
-    """Return a copy of an acyclic graph with an edge wherever a path leads."""
+    """Return a copy of an acyclic graph with an edge for every path."""
     if G.levels is None:
         raise nx.NetworkXUnfeasible("Graph contains a cycle.")
     return transitive_closure(G, reflexive=None)

@@ -20,7 +20,7 @@ FUNCTIONS = (
 
 
 def get_info() -> dict[str, Any]:
-    """Return what NetworkX shows about this backend."""
+    """Return the description of this backend that NetworkX shows."""
     return {
         "backend_name": NAME,
         "project": "atpgraph",

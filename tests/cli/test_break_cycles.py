@@ -109,10 +109,13 @@ def test_the_two_files_are_the_graph_taken_apart(planted: tuple[Path, Path], suf
 def test_levels_in_a_spreadsheet_are_no_formulas(tmp_path: Path) -> None:
     graph = tmp_path / "g.csv"
     graph.write_text('source,target\n=1+1,@x\n@x,"b\rc"\n')
-    for name, expected in (("l.csv", ["'=1+1", "'@x", "b\rc"]), ("l.tsv", ["=1+1", "@x", "b\rc"])):
+    plain = ["=1+1", "@x", "b\rc"]
+    quoted = ["'=1+1", "'@x", "b\rc"]
+    for name, expected in (("l.csv", quoted), ("l.tsv", plain), ("l.csv.gz", quoted)):
         assert run("levels", graph, "-o", tmp_path / name, "-q").exit_code == 0
-        with (tmp_path / name).open(newline="") as file:
-            rows = list(csv.reader(file, delimiter="," if name == "l.csv" else "\t"))
+        opener = gzip.open if name.endswith(".gz") else open
+        with opener(tmp_path / name, "rt", newline="") as file:
+            rows = list(csv.reader(file, delimiter="," if ".csv" in name else "\t"))
         assert rows == [["node", "level"], *([n, str(i)] for i, n in enumerate(expected, start=1))]
 
 

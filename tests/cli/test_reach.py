@@ -101,6 +101,7 @@ def test_what_an_index_takes_is_told_first(graph: Path) -> None:
         (["{g}", "--descendants", "nobody"], "no node 'nobody'", 2),
         (["{g}", "--descendants", "app", "--path"], "--path goes with", 2),
         (["{g}", "app", "libc", "--count"], "--count goes with", 2),
+        (["-", "--pairs", "-"], "Only one of graph and pairs", 2),
         (["{g}", "-o", "{d}/x.npz", "--index", "forest", "--memory", "10"], "budget is", 3),
         (["{g}", "app", "libc", "--index", "tree"], "'auto', 'forest', 'labels'", 2),
         (["{g}", "-o", "{d}/no/x.npz"], "does not exist", 2),

@@ -51,9 +51,9 @@ def test_held_out_edges_decide_for_links(graph: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--dims", "8,many"), "dims has 'many'; it takes whole numbers"),
-        (("--dims", "0"), "dims has '0'; it takes whole numbers from 1"),
-        (("--penalties", "auto,-1"), "penalties has '-1'; it takes auto and numbers"),
+        (("--dims", "8,many"), "dims got 'many'; it takes whole numbers"),
+        (("--dims", "0"), "dims got '0'; it takes whole numbers from 1"),
+        (("--penalties", "auto,-1"), "penalties got '-1'; it takes auto and numbers"),
         (("--purpose", "path"), "There is no purpose 'path'"),
         (("-p", "paper", "--protocol", "ranking"), "it does not compare pairs"),
     ],

@@ -33,3 +33,5 @@ def test_more_components_and_rounds_cost_more() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="no parameter 'dim'"):
         estimate(GRAPH, dim=3)
+    with pytest.raises(InputError, match="cycle-breaking method"):
+        estimate(GRAPH, method="nonsense")

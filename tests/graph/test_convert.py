@@ -47,6 +47,9 @@ def test_triples_carry_weights():
         ["a", "b", "c"], [("a", "b"), ("b", "c")], [3.0, 0.5],
     )  # fmt: skip
     assert parts(as_graph(iter([(1, 2, 3)]))) == ([1, 2], [(1, 2)], [3.0])
+    assert parts(as_graph([(1, 2, 3)], weight=False)) == ([1, 2], [(1, 2)], None)
+    with pytest.raises(InputError, match="add up to more"):
+        as_graph([(1, 2, 1e308), (1, 2, 1e308)])
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.coo_matrix, sp.csc_array, sp.lil_array])
@@ -56,6 +59,9 @@ def test_scipy(kind):
     assert as_graph(kind(dense > 0)).weights is None
     with pytest.raises(InputError, match="square"):
         as_graph(kind(np.ones((2, 3))))
+    assert as_graph(kind(dense), weight=False).weights is None
+    with pytest.raises(InputError, match="twice"):
+        DiGraph.from_scipy(kind(dense), labels=["a", "b", "a"])
 
 
 def frames(columns: dict):
@@ -128,9 +134,9 @@ def test_columns_of_any_table(at):
 def test_columns_that_databases_make():
     relation = duckdb.sql("select i::hugeint as a, (i + 1)::double as b from range(3) t(i)")
     assert parts(as_graph(relation)) == ([0, 1, 2, 3], [(0, 1), (1, 2), (2, 3)], None)
-    with pytest.raises(InputError, match="not all integers"):
+    with pytest.raises(InputError, match="not all are 64-bit integers"):
         as_graph(duckdb.sql("select 1.5::double as a, 2 as b"))
-    with pytest.raises(InputError, match="ids of nodes are integers or text"):
+    with pytest.raises(InputError, match="node ids are integers or text"):
         as_graph(duckdb.sql("select date '2020-01-01' as a, 2 as b"))
     with pytest.raises(InputError, match="is not a table"):
         as_graph(pl.Series([1, 2]))

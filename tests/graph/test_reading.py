@@ -159,10 +159,13 @@ def test_bad_parquet_is_one_sentence(tmp_path):
     for columns, message in (
         ({"source": [1]}, "has one column"),
         ({"source": [1, None], "target": [2, 3]}, "Row 1 of .* has no 'source'"),
-        ({"source": [1.5], "target": [2.5]}, "not all integers"),
-        ({"source": [True], "target": [1]}, "ids of nodes are integers or text"),
+        ({"source": [1.5], "target": [2.5]}, "not all are 64-bit integers"),
+        ({"source": [True], "target": [1]}, "node ids are integers or text"),
         ({"source": [1], "target": [2], "weight": [float("nan")]}, "weights must be finite"),
-        ({"source": pa.array([2**63], pa.uint64()), "target": [2]}, "not all integers of 64 bits"),
+        (
+            {"source": pa.array([2**63], pa.uint64()), "target": [2]},
+            "not all are 64-bit integers",
+        ),
         ({"source": pa.array([], pa.int64()), "target": pa.array([], pa.int64())}, "no edges"),
     ):
         pq.write_table(pa.table(columns), path)

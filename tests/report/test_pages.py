@@ -97,7 +97,7 @@ def test_a_command_writes_its_report(planted, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     done = runner.invoke(app, [*typed, "--report", str(tmp_path / "file" / "x"), "-q"])
     assert done.exit_code == 2
-    assert "Cannot make the folder" in done.stderr
+    assert "Cannot create the folder" in done.stderr
 
 
 _MEASURE = """(() => {

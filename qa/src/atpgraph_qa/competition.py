@@ -33,7 +33,7 @@ class Posts:
 
 @dataclass(frozen=True)
 class EdgeTypes:
-    """Which edges a competition graph has."""
+    """The types of edges that a competition graph has."""
 
     asker_question: bool = True  # also for questions without an accepted answer
     question_best: bool = True  # question → owner of the accepted answer
@@ -52,7 +52,7 @@ class Competition:
 
     @classmethod
     def from_graph(cls, graph: DiGraph) -> Self:
-        """Return the competition graph in a graph read from a file, by the labels of its nodes."""
+        """Return a competition graph that was read from a file, using the labels of its nodes."""
         kinds, _, numbers = np.array(
             [str(label).partition(":") for label in graph.labels.tolist()] or np.zeros((0, 3)),
             dtype=object,
@@ -70,11 +70,11 @@ class Competition:
         return cls(graph, ids, is_question, {})
 
     def question_nodes(self, ids: npt.ArrayLike) -> Int64Array:
-        """Return the nodes of questions by id, −1 for those that are not in the graph."""
+        """Return the nodes of questions by id, −1 for questions that are not in the graph."""
         return self._nodes(ids, self.is_question)
 
     def user_nodes(self, ids: npt.ArrayLike) -> Int64Array:
-        """Return the nodes of users by id, −1 for those that are not in the graph."""
+        """Return the nodes of users by id, −1 for users that are not in the graph."""
         return self._nodes(ids, ~self.is_question)
 
     def _nodes(self, ids: npt.ArrayLike, kind: BoolArray) -> Int64Array:
@@ -205,7 +205,7 @@ def _gain(
 def site_statistics(site: Site, competition: Competition | None = None) -> dict[str, int]:
     """Count the posts, users and edges of a site, as the paper's second table does, and more.
 
-    The competition graph is the one without expertise gain unless another is given; ``first_ms``
+    By default, the competition graph has no edges for expertise gain; ``first_ms``
     and ``last_ms`` are the times of the first and the last post.
     """
     competition = competition or competition_graph(site)

@@ -7,8 +7,9 @@ two steps.
 
 Mean score
     How strongly the rest of the site points at a node, minus how strongly the node points at the
-    rest: mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩. It is the potential that fits the antisymmetric
-    matrix of these differences best in least squares over all pairs, and costs two products.
+    rest: mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩. This potential fits the antisymmetric matrix of
+    these differences best, in least squares over all pairs, and takes two matrix products to
+    compute.
 Position
     The mean score follows the longest paths, so one lucky answer lifts a user. The position is
     pulled toward it and fitted to the single edges as well: x minimizes Σ over edges (x_v − x_u −

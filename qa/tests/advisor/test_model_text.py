@@ -56,7 +56,7 @@ def test_damage_is_one_sentence(own: tuple[Advisor, Path], tmp_path: Path) -> No
     _, path = own
     broken = shutil.copytree(path, tmp_path / "broken")
     (broken / "text-tokenizer.json").write_text("{}")
-    with pytest.raises(InputError, match=r"another text model"):
+    with pytest.raises(InputError, match=r"a different text model"):
         Advisor.load(broken)
     broken = shutil.copytree(path, tmp_path / "short")
     (broken / "vectors.npz").write_bytes((path / "timeline.npz").read_bytes())

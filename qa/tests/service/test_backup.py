@@ -71,7 +71,11 @@ def test_of_0_2(make_front: Make, database_url: str, tmp_path: Path) -> None:
                 rows = connection.exec_driver_sql(f"SELECT * FROM {name}").mappings()
                 lines = [json.dumps(dict(row)) for row in rows]
                 made.writestr(f"tables/{name}.jsonl", "\n".join(lines))
-        head = {"format": "atpgraph-serve-backup", "version": 2, "rows": {}}
+        head = {
+            "format": "atpgraph-serve-backup",
+            "version": 2,
+            "rows": {"suggestions": 1, "halves": 3},
+        }
         made.writestr("backup.json", json.dumps(head))
     settings = make_front().service.settings.changed(
         "store", {"folder": str(tmp_path / "new"), "database": database_url}, "test"
@@ -121,3 +125,20 @@ def test_what_is_no_backup(make_front: Make, tmp_path: Path) -> None:
         (tmp_path / "x.zip").write_bytes(content)
         with pytest.raises(InputError, match="is not a backup"):
             restore(front.service.settings, tmp_path / "x.zip")
+
+
+def test_a_repaired_archive_that_lacks_a_table(make_front: Make, tmp_path: Path) -> None:
+    front: Front = make_front()
+    front.call("DELETE", "/v1/people/3")
+    backup(front.service.settings, tmp_path / "backup.zip")
+    with (
+        zipfile.ZipFile(tmp_path / "backup.zip") as whole,
+        zipfile.ZipFile(tmp_path / "part.zip", "w") as part,
+    ):
+        for name in whole.namelist():
+            if name != "tables/forgotten.jsonl":  # person 3 would come back
+                part.writestr(name, whole.read(name))
+    new = front.service.settings.changed("store", {"folder": str(tmp_path / "new")}, "test")
+    with pytest.raises(InputError, match="damaged; nothing was restored"):
+        restore(new, tmp_path / "part.zip")
+    restore(new, tmp_path / "backup.zip")

@@ -339,7 +339,7 @@ def test_pages_keep_what_was_typed(make_front: Make) -> None:
     assert wrong.status_code == 422
     assert 'value="zorro"' in wrong.text
     wrong = send("/inbox/1/feedback", "verdict=reassigned&person=da")
-    assert "Several people fit" in wrong.text
+    assert "Several people match" in wrong.text
     assert send("/inbox/1/feedback", "verdict=reassigned&person=ADA").status_code == 303
     assert front.suggestions()[0]["state"] == "reassigned"
     with front.service.database.read() as connection:
@@ -545,3 +545,50 @@ def test_an_edit_of_a_deleted_question_brings_no_text_back(make_front: Make) -> 
     change(front, "closures", state="deleted")
     change(front, "edits", title="Xylocarp among leaves")  # it was sent before, and was late
     assert "Xylocarp" not in everything(front.service.database)
+
+
+def test_the_page_does_not_say_that_somebody_is_asked(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001)
+    for user in front.service.engine.advisor.history.users.tolist():
+        front.call("PATCH", f"/v1/people/{user}", {"opted_out": True})
+    front.ask(90_002)
+    front.client.post("/login", content=f"token={front.tokens['admin']}")
+    page = front.client.get("/inbox/1").text
+    assert "suggested, place 1" in page
+    assert "happened</a> <a" in page
+    empty = front.client.get("/inbox/2").text
+    assert "may be asked now: 20 opted out." in empty
+    assert "Suggest again" in empty
+
+
+def test_only_those_who_were_shown_are_asked(make_front: Make) -> None:
+    with receiver(200) as to:
+        front = approving(
+            make_front, to, hooks={"slack_secret": "s"},
+            deliver={"adapters": ["slack", "webhook"], "slack_url": f"{to.url}/slack"},
+        )  # fmt: skip
+        tags = sorted(front.service.engine.advisor.history.tags.names)
+        front.ask(90_001, tags=[tags[0]])
+        front.client.post("/login", content=f"token={front.tokens['admin']}")
+        page = front.client.get("/inbox").text
+        shown, csrf = (re.search(f'name="{n}" value="([^"]+)"', page) for n in ("shown", "csrf"))
+        assert shown
+        assert csrf
+        front.service.sender.run()
+        change(front, "edits", title="When to prune roses?", tags=[tags[-1]], body="In winter.")
+        front.service.sender.run()
+
+        def press(message: int) -> int:
+            button = to.got[message].json["blocks"][1]["elements"][0]
+            content = {"type": "block_actions", "actions": [button], "user": {"username": "mo"}}
+            return int(slack(front, content, front.clock.now // 1000).status_code)
+
+        sent = f"csrf={csrf[1]}&verdict=accepted&shown={shown[1]}"
+        answer = front.client.post("/inbox/1/feedback", content=sent)
+        assert answer.status_code == 409
+        assert "Other people are suggested by now" in answer.text
+        assert press(0) == 409  # the first message in the channel
+        assert front.suggestions()[0]["state"] == "proposed"
+        assert press(1) == 202
+        assert front.suggestions()[0]["state"] == "accepted"

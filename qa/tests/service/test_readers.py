@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from atpgraph_qa import Advisor
+from atpgraph_qa.service.database import DatabaseGoneError
 from atpgraph_qa.service.tables import calibration
 from atpgraph_qa.timeline.query import Question
 from qa.tests.service.conftest import DAY_MS, Make
@@ -28,6 +29,8 @@ def test_readers_route_as_the_service_does(make_front: Make) -> None:
         assert engine.route(TOMATOES) == routed
         engine.readers = used
 
+    front.call("PATCH", "/v1/people/5555", {"topics": ["tomatoes"]})
+    engine.place_newcomers()
     check()
     front.ask(9001)
     person = engine.route(TOMATOES).people[0].user
@@ -36,6 +39,9 @@ def test_readers_route_as_the_service_does(make_front: Make) -> None:
     front.service.apply_all()
     check()
     front.service.forget(person, "test")
+    check()
+    front.call("PATCH", "/v1/people/5555", {"topics": []})
+    engine.place_newcomers()
     check()
     assert person not in {p.user for p in engine.route(TOMATOES, top=20).people}
 
@@ -46,6 +52,8 @@ def test_the_service_goes_on_while_new_readers_start(
     front = make_front(server={"readers": 1})
     service, engine = front.service, front.service.engine
     assert engine.readers is not None
+    front.call("PATCH", "/v1/people/5555", {"topics": ["tomatoes"]})
+    engine.place_newcomers()
     start, old = engine.readers.started, engine.readers._readers
 
     def started(advisor: Advisor) -> Any:
@@ -92,3 +100,29 @@ def test_confidence_is_corrected_by_outcomes(make_front: Make) -> None:
     assert abs(1 / (1 + np.exp(-log_odds)) - 0.16) < 0.03
     engine.recalibrate()  # what was learned from is not learned from again
     assert engine.advisor.router.calibration_ == corrected
+
+
+def test_readers_that_are_not_used_end(make_front: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    front = make_front(server={"readers": 1})
+    service, engine = front.service, front.service.engine
+    assert engine.readers is not None
+    front.ask(9001)
+    monkeypatch.setattr("atpgraph_qa.service.maintenance.MANY_RECENT", 1)
+
+    def gone(*_: Any) -> None:
+        raise DatabaseGoneError(503, "The database does not answer.", wait=5)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "_continued", gone)
+        with pytest.raises(DatabaseGoneError):
+            service.snapshots.write()
+    assert not service.snapshots.due()  # it was written
+
+    def ended(_: Any) -> None:
+        raise EOFError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("atpgraph_qa.advisor.readers._Reader.receive", ended)
+        with pytest.raises(EOFError):
+            engine.readers.started(engine.advisor)
+    # That no process is left is checked after every test.

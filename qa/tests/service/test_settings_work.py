@@ -111,3 +111,18 @@ def test_how_long_half_a_topic_waits(make_front: Make) -> None:
         front.service.run_maintenance()
         front.service.apply_all()
         assert len(front.suggestions()) == made
+
+
+def test_a_job_that_fails_does_not_stop_the_others(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = make_front(store={"snapshot_events": 1})
+    front.ask(90_001)
+
+    def broken() -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(front.service.suggester, "escalate", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        front.service.run_maintenance()
+    assert front.service.snapshots.written_seq == 1

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from atpgraph_qa.service.adapters.base import plain_markdown, plain_text, sign
 from atpgraph_qa.service.outbox import is_public
 from atpgraph_qa.service.render import count, percent, place, when
 from atpgraph_qa.service.tokens import Buckets
+from atpgraph_qa.text import store
 
 
 def test_figures_as_people_read_them() -> None:
@@ -21,6 +26,15 @@ def test_texts_without_markup() -> None:
     nasty = "[badge](https://evil.example) *now*, @all"
     assert plain_markdown(nasty) == r"\[badge\]\(https: //evil.example\) \*now\*, @ all"
     assert plain_text("<p>In the <b>greenhouse</b> &amp; out.</p>") == "In the greenhouse & out."
+
+
+@pytest.mark.parametrize("part", ["<script ", "<br ", "<", "< ", "<!--", '<a href="', "</script>"])
+def test_what_only_looks_like_markup_takes_no_longer(part: str) -> None:
+    text = (part * 100_000)[:100_000]  # as a stranger may post it: seconds, if quadratic
+    started = time.process_time()
+    for read in (plain_text, store.plain_text):
+        read(text)
+    assert time.process_time() - started < 0.6
 
 
 def test_a_signature_is_that_of_the_standard() -> None:

@@ -75,7 +75,7 @@ def test_weights_of_another_version_are_refused(
 ) -> None:
     (tmp_path / "weights.bin").write_bytes(b"something else")
     monkeypatch.setattr(choice._Shipped, "find", lambda self: tmp_path / "weights.bin")
-    with pytest.raises(InputError, match=r"not the file that atpgraph knows"):
+    with pytest.raises(InputError, match=r"not the expected version"):
         text_model("static")
 
 

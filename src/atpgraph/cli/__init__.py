@@ -6,8 +6,8 @@ An option that several commands share is a type in :mod:`atpgraph.cli.options`; 
 :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for the options that say how
 to read a graph. The command ends with one ``out.result(payload, table)``: ``--json`` prints the
 payload, otherwise the table is printed. The session also shows progress and turns errors into one
-sentence. Import what loads NumPy or Numba inside the function, or use it as ``atpgraph.NAME``, so
-that ``atp --help`` stays fast.
+sentence. Import modules that load NumPy or Numba inside the function, or use it as
+``atpgraph.NAME``, so that ``atp --help`` stays fast.
 """
 
 from __future__ import annotations

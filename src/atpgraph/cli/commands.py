@@ -39,7 +39,7 @@ class Command(TyperCommand):
     """A command that rejects numbers that are not finite or do not fit into arrays."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return arguments and options, as the help shows them."""
+        """Return the arguments and options as shown by the help."""
         return _tidy(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
@@ -59,7 +59,7 @@ class Group(TyperGroup):
     """A group of commands whose errors look like those of the commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options, as the help shows them."""
+        """Return the options as shown by the help."""
         return _tidy(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -101,7 +101,7 @@ class Group(TyperGroup):
 
 
 class Commands(typer.Typer):
-    """A group of commands with which functions are registered."""
+    """A group of commands, with a decorator to register functions."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=Group, no_args_is_help=True, **settings)

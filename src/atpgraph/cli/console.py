@@ -34,7 +34,7 @@ LABELS = ("source", "target", "node")  # keys of nodes: a number there is a name
 
 
 class Session:
-    """The output side of one running command."""
+    """The output of one running command."""
 
     def __init__(self, *, json: bool, quiet: bool) -> None:
         self.json = json
@@ -108,7 +108,8 @@ class Session:
 def table(
     columns: Sequence[str] | Mapping[str, str], rows: Iterable[Any], title: str = ""
 ) -> Table:
-    """Return a table for :meth:`Session.result`; numbers are aligned right and get separators.
+    """Return a table for :meth:`Session.result`; numbers are right-aligned, with thousands
+    separators.
 
     Rows are sequences or dictionaries. For dictionaries, `columns` maps headings to keys, or lists
     the keys.
@@ -220,7 +221,7 @@ def json_ready(value: Any) -> Any:
 
 
 def drop_output() -> None:
-    """Discard what is left to print, so that the interpreter does not fail to flush it."""
+    """Discard unprinted output, so that the interpreter does not fail to flush it."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -241,7 +242,7 @@ class _Notes(logging.Handler):
 
 @contextlib.contextmanager
 def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
-    """Run the body of a command: progress on, errors turned into one sentence and an exit code.
+    """Run the body of a command, show progress, and turn errors into a sentence and an exit code.
 
     With ``ATP_DEBUG=1`` in the environment, errors keep their traceback.
     """

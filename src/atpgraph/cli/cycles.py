@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import os
 import time
 from math import isfinite
@@ -38,7 +40,7 @@ def cycles(
     keep: Path | None = opt("Edge list of edges that must stay."),
     reverse: bool = opt("Reverse the edges instead of removing them."),
     time_limit: float = opt(
-        "Seconds after which the method minimum gives up its proof.", default=10.0, min=0
+        "Seconds after which the method minimum stops without a proof.", default=10.0, min=0
     ),
     output: Path | None = output("Write the acyclic graph to this file."),
     removed: Path | None = opt("Write the removed edges and their scores to this file."),
@@ -154,7 +156,9 @@ def levels(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Path | None = output("Write a line with node and level for each node (.tsv, .csv)."),
+    output: Path | None = output(
+        "Write a line with node and level for each node (.tsv, .csv, or these with .gz)."
+    ),
     method: opts.Method = "auto",
     seed: opts.Seed = 0,
 ) -> None:
@@ -198,13 +202,16 @@ def levels(
 def _write_levels(path: Path, names: list[Any], levels: list[int]) -> None:
     from atpgraph.embedding.files import no_formula
 
-    comma = "\t"
-    if path.suffix == ".csv":
+    comma, zipped = "\t", path.suffix == ".gz"
+    if path.name.removesuffix(".gz").endswith(".csv"):
         names, comma = list(map(no_formula, names)), ","
     # With "\n" for the ends of lines, the writer does not quote a "\r" by itself.
     returns = any("\r" in str(name) for name in names)
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=comma, lineterminator="\n", quoting=quoting)
-        writer.writerow(["node", "level"])
-        writer.writerows(zip(names, levels, strict=True))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=comma, lineterminator="\n", quoting=quoting)
+    writer.writerow(["node", "level"])
+    writer.writerows(zip(names, levels, strict=True))
+    raw = text.getvalue().encode()
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(gzip.compress(raw, mtime=0) if zipped else raw)

@@ -97,7 +97,7 @@ def cycles(
     edges: Edges = 15_000,
     planted: int = opt("Edges that close cycles.", "--planted", "-k", default=500, min=0),
     max_length: int | None = opt("Close only paths of at most this many edges.", min=1),
-    dag: Path | None = opt("Plant them in this DAG instead of a random one."),
+    dag: Path | None = opt("Plant the edges in this DAG instead of a random one."),
     truth: Path | None = opt("Write the planted edges to this file."),
     seed: Seed = 0,
 ) -> None:

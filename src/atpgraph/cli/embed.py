@@ -1,4 +1,4 @@
-"""``atp embed`` and ``atp tune``: vectors for the nodes of a graph, and how long they should be."""
+"""``atp embed`` and ``atp tune``: vectors for the nodes of a graph, and their best length."""
 
 from __future__ import annotations
 

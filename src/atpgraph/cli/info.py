@@ -162,7 +162,7 @@ def _index(file: Path) -> Described:
 
 
 def _other(file: Path) -> Described:
-    """Describe what another distribution wrote, from its manifest."""
+    """Describe a folder that another distribution wrote, from its manifest."""
     from atpgraph.util.archive import parse_json
 
     for name in _MANIFESTS:
@@ -180,7 +180,7 @@ def _other(file: Path) -> Described:
                 elif not isinstance(value, (dict, list)) and key != "format":
                     facts[key] = value
             return facts, []
-    raise InputError(f"{file} is not a graph, nor a file or folder that atp wrote.")
+    raise InputError(f"{file} is neither a graph nor a file or folder that atp wrote.")
 
 
 _WRITTEN = {"atpgraph-model": _model, "atpgraph-links": _links, "atpgraph-reachability": _index}

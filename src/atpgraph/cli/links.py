@@ -1,4 +1,4 @@
-"""``atp links``: learn a link predictor from a graph, ask it, and compare it with others."""
+"""``atp links``: learn a link predictor from a graph, query it, and compare it with others."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ def fit(
     graph: opts.Graph,
     reading: Reading,
     output: Path = output("File of the predictor (.npz)."),
-    attributes: Path | None = opt("Attributes of nodes, a line each: label, then text or numbers."),
-    times: Path | None = opt("Times of nodes (label, time) or edges (source, target, time)."),
+    attributes: Path | None = opt("File with a line per node: its label, then text or numbers."),
+    times: Path | None = opt(
+        "File with times of nodes (label, time) or edges (source, target, time)."
+    ),
     evidence: str = opt(
         "Kinds of evidence, separated by commas, 'default' or 'all'.", default="default"
     ),
@@ -183,11 +185,11 @@ def compare(
         "Number of splits.", min=1, max=1000, show_default="5; all splits of a folder"
     ),
     times: Path | None = opt(
-        "Predict the newest sources from the past, by these times; replaces --protocol."
+        "File with times: train on the past, test on the newest sources; replaces --protocol."
     ),
     fraction: float = opt("Share of the edges taken out for testing.", default=0.1),
     queries: int = opt(
-        "Test edges ranked per split, a random sample; 0 for all.", default=2000, min=0
+        "Number of test edges to rank per split, drawn at random; 0 for all.", default=2000, min=0
     ),
     report: Report = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``atp model``: ask, grow and export a saved embedding."""
+"""``atp model``: query, grow and export a saved embedding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def top(
     model: Model,
     nodes: Annotated[list[str], arg("Labels of one or more nodes.")],
     direction: Literal["targets", "sources"] = opt(
-        "Nodes that they lead to, or that lead to them.", default="targets"
+        "List nodes that they lead to, or nodes that lead to them.", default="targets"
     ),
     top: opts.Top = 10,
     order: Literal["nearest", "score"] = opt(

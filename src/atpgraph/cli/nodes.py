@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return typed labels as the graph has them; an unknown one raises an InputError."""
+    """Return typed labels as the graph has them; an unknown label raises an InputError."""
     labels = graph.same_labels(names)
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):
@@ -34,8 +34,8 @@ def answer_pairs(
 ) -> list[dict[str, Any]]:
     """Return a row for each pair of nodes, typed or listed in a file.
 
-    Each function in `ask` takes sources and targets and returns an array of answers. Answers are
-    None where the graph does not have a node.
+    Each function in `ask` takes sources and targets and returns an array of answers. An answer is
+    None if the graph lacks one of the nodes.
     """
     import numpy as np
 

@@ -43,9 +43,9 @@ def opt(
 ) -> Any:
     """Return a Typer option with this help; the shell completes its `choices`.
 
-    An option that several commands share has it in its type, any other as its default. In the
-    second case and without a `default`, the option is None if its type allows that, False if it is
-    a flag, and required otherwise.
+    Options that several commands share have it in their type, other options as their default. In
+    the second case and without a `default`, the option is None if its type allows that, False if it
+    is a flag, and required otherwise.
     """
     if choices:
         settings.setdefault("metavar", "NAME")
@@ -66,7 +66,7 @@ def output(help: str) -> Any:
 
 
 def names(text: str) -> list[str]:
-    """Return the names in a text that separates them by commas."""
+    """Return the names in a comma-separated text."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -75,7 +75,7 @@ def value(name: str, text: str, convert: Callable[[str], T], takes: str) -> T:
     try:
         return convert(text)
     except ValueError:
-        raise InputError(f"{name} has {text!r}; it takes {takes}.") from None
+        raise InputError(f"{name} got {text!r}; it takes {takes}.") from None
 
 
 def values(name: str, text: str, convert: Callable[[str], T], takes: str) -> list[T]:
@@ -244,7 +244,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _complete(parameter: inspect.Parameter) -> None:
-    """Complete an option by what follows from its name and type; see :func:`opt`."""
+    """Complete an option from its name and type; see :func:`opt`."""
     kind, info = parameter.annotation, parameter.default
     if not (alone := isinstance(info, OptionInfo)):
         kind, info = get_args(kind)

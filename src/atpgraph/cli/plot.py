@@ -17,7 +17,7 @@ def plot(
         Path, arg("Edge list, or model that 'atp embed' wrote.", metavar="GRAPH|MODEL")
     ],
     reading: Reading,
-    output: Path = output("Picture to write (.png or .svg)."),
+    output: Path = output("Image file to write (.png or .svg)."),
     kind: str | None = opt(
         "hierarchy or levels; for a model also map or objective.",
         "--kind",

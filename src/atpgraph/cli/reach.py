@@ -52,6 +52,8 @@ def reach(
             "Ask for one thing: pairs of nodes, a file of them with --pairs, --descendants "
             "NODE, --ancestors NODE or --estimate."
         )
+    if str(graph) == str(pairs) == "-":
+        raise InputError("Only one of graph and pairs can come from standard input.")
     if path and not (nodes or pairs):
         raise InputError("--path goes with pairs of nodes.")
     if count and not (descendants or ancestors):

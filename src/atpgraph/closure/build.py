@@ -135,7 +135,7 @@ def _forests(
 
 
 def _estimate(view: Positions, threads: int) -> tuple[ClosureEstimate, Int32Array]:
-    """Estimate how large the forest gets; return likely parents as well."""
+    """Estimate the size of the forest; also return likely parents."""
     n, m, rng = view.n, view.dag.n_edges, generator(0)
     columns = [rng.permutation(n)[:_SAMPLE].astype(np.int32) for _ in range(2)]
     scale = n / max(len(columns[0]), 1)

@@ -1,4 +1,4 @@
-"""The closure forest: all reachable pairs, stored by what is new at each node."""
+"""The closure forest: all reachable pairs, stored as differences between neighboring nodes."""
 
 from __future__ import annotations
 
@@ -101,12 +101,11 @@ class ClosureForest:
 
     @cached_property
     def holders(self) -> tuple[Int64Array, Int32Array]:
-        """Positions in `order` of the nodes that have each node as an extra, its holders;
-        ascending.
+        """For each node, its holders: the nodes that have it as an extra, as positions in `order`.
 
         The nodes that reach v are those below v in the forest, and the holders of v with all nodes
         below them. These are disjoint intervals of the preorder, because R only grows down the
-        forest and an extra is new where it is listed.
+        forest and the extras of a node are not in R of its parent.
         """
         n = self.n_nodes
         listed = (np.ones(self.n_extras, dtype=np.int8), self.extras, self.extras_indptr)
@@ -206,9 +205,10 @@ def _preorder(
 ) -> None:
     """Number the nodes of the forest depth first, the heaviest child last.
 
-    ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
-    the number of edges on the way from the root that do not lead to the last child. Each such
-    edge at least halves the subtree, so slots stay below log2(n) + 1 however deep the forest is.
+    ``start[u]`` is the position of u, and its subtree takes ``size[u]`` positions from there.
+    ``slot[u]`` is the number of edges on the way from the root that do not lead to the last child.
+    Each such edge at least halves the subtree, so slots stay below log2(n) + 1 however deep the
+    forest is.
     """
     n = len(parent)
     heavy = np.full(n, -1, dtype=np.int32)

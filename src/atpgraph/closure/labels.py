@@ -104,7 +104,7 @@ class ReachLabels:
         return answer
 
     def _sweep(self, first: int, stop: int) -> None:
-        """Give every node, in these words, the bits of the nodes that it reaches or vice versa."""
+        """Set, in these words, the bits of the nodes that each node reaches, or that reach it."""
         order, (down, heads, back, tails) = np.arange(len(self.lines)), self.arrays[:4]
         if first >= _UP:
             order, down, heads = order[::-1].copy(), back, tails
@@ -119,7 +119,7 @@ class ReachLabels:
         self.lines[np.arange(n), first + (bit >> 6)] = np.uint64(1) << (bit & 63).astype(np.uint64)
 
     def _place(self) -> Int32Array:
-        """Fill in the intervals; return the place of each node in preorder."""
+        """Fill in the intervals; return the position of each node in preorder."""
         arrays, n = self.arrays, len(self.lines)
         parent = np.full(n, -1, dtype=np.int32)
         has_parent = np.diff(arrays.back_indptr) > 0

@@ -1,10 +1,10 @@
 """Exact and sampled paths of an acyclic graph, each found in one sweep over the edges.
 
-A panel finds exactly what reaches 512 nodes. A sketch is a uniform sample of the descendants of
-every node: every node gets a random rank, and the sketch of u has the s descendants of lowest rank,
-merged from the sketches of its successors (Cohen's bottom-s sketch). A node with at most s
-descendants has all of them in its sketch; otherwise the highest rank in the sketch tells how many
-there are.
+A panel finds exactly which nodes reach each of 512 nodes. A sketch is a uniform sample of the
+descendants of every node: every node gets a random rank, and the sketch of u has the s descendants
+of lowest rank, merged from the sketches of its successors (Cohen's bottom-s sketch). A node with at
+most s descendants has all of them in its sketch; otherwise the highest rank in the sketch tells how
+many there are.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Positions:
 
 
 class Panel:
-    """Which nodes of an acyclic graph reach each node of a panel.
+    """The nodes of an acyclic graph that reach each node of a panel.
 
     For the nodes that the panel reaches, pass the reversed graph. Each sweep is a task of the
     workers and takes 512 columns, which must be distinct. `room` has the bits of an earlier panel
@@ -126,7 +126,7 @@ class Panel:
             pass
 
     def joined(self, u: IntArray, v: IntArray) -> BoolArray:
-        """Return whether each `u` reaches its `v`, a node of the panel, or is it."""
+        """Return whether each `u` reaches its `v`, a node of the panel, or equals it."""
         return has_bit(self.bits, self.view.position[u], self.slot[v])
 
     def sizes(self) -> Int64Array:
@@ -138,7 +138,7 @@ class Panel:
 
 
 def bit(at: IntArray) -> UInt64Array:
-    """Return words in which bit at % 64 is set."""
+    """Return words with the bit at % 64 set."""
     return np.asarray(np.uint64(1) << (at & 63).astype(np.uint64))
 
 
@@ -266,7 +266,7 @@ def sketch_ranks(
     room: Int32Array | None = None,
 ) -> tuple[Int32Array, Int32Array, BoolArray]:
     """Return the ranks in the sketch of every position (n where there is none), their number, and
-    whether these are all.
+    whether these are all descendants.
 
     `unasked` marks positions that need no sketch; positions that reach one of them need none
     either. Their rows count as full and have no meaning. `room` is overwritten if it has the right
@@ -333,7 +333,7 @@ def _merge(
     counts: Int32Array,
     complete: BoolArray,
 ) -> None:
-    """Take the lowest ranks among the successors of each position and in their rows, ascending.
+    """Merge, for each position, the lowest ranks of its successors and of their rows, ascending.
 
     Rows are padded with a rank that no node has, so that the loops need not check for their ends.
     The lowest rank is chosen without a branch, which could not be predicted.

@@ -134,9 +134,9 @@ class PanelSource:
     ) -> PanelRound:
         """Draw new sketches for up to `draws` descendants per node, and a new panel.
 
-        A `tilted` round prefers columns with few ancestors, with the weight
-        min(1, draws / ancestors): otherwise a node hardly ever meets them, although they meet it
-        in every round of the other side. The arrays of the `last` round are overwritten.
+        A `tilted` round prefers columns with few ancestors, with the weight min(1, draws /
+        ancestors): otherwise they would hardly ever be drawn together with their ancestors. The
+        arrays of the `last` round are overwritten.
         """
         n, view = len(self.sizes), self.view
         reached = view.dag.in_degree > 0
@@ -249,7 +249,7 @@ def uniform_words(i: int, drawn: PanelRound, words: UInt64Array) -> Any:
 def _reaches_enough(
     first: int, stop: int, draws: int, drawn: PanelRound, enough: BoolArray
 ) -> None:
-    """Return which positions reach `draws` of the uniform columns; their ancestors do so, too."""
+    """Return which positions reach `draws` of the uniform columns; all their ancestors do, too."""
     words = np.empty((drawn.uniform + 63) >> 6, dtype=np.uint64)
     for i in range(first, stop):
         enough[i] = uniform_words(i, drawn, words) >= draws

@@ -164,8 +164,8 @@ class Reachability:
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
         """Return whether a path leads from u to v; every node reaches itself.
 
-        Lists or arrays of labels, of the same length or one of them a single label, give an array
-        of bool; two labels give a bool.
+        For two labels, the result is a bool. For lists or arrays, it is an array of bool; they must
+        have the same length, or one of the two is a single label.
         """
         many, others = self.graph.several(u), self.graph.several(v)
         if many is None and others is None:
@@ -313,7 +313,7 @@ class Reachability:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Reachability:
-        """Read what :meth:`save` wrote."""
+        """Read a file that :meth:`save` wrote."""
 
         def restore(_: dict[str, Any], content: dict[str, AnyArray]) -> Reachability:
             reach = cls(graph_from(content))
@@ -394,7 +394,7 @@ class Reachability:
 def _shortest(
     graph: DiGraph, number: Int32Array, source: int, target: int
 ) -> tuple[list[int] | None, int]:
-    """Return the nodes along a shortest path, and how many edges the search looked at.
+    """Return the nodes along a shortest path, and the number of edges that the search examined.
 
     `number` must not rise along any edge.
     """
@@ -410,7 +410,7 @@ def _shortest(
 
 
 def _sizes_below(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
-    """Total size of the descendants of every node of a forest."""
+    """Return the total size of the descendants of every node of a forest."""
     totals = np.zeros(forest.n_extras + 1, dtype=np.int64)
     np.cumsum(sizes[forest.extras], out=totals[1:])
     new = np.diff(totals[forest.extras_indptr])
@@ -423,7 +423,7 @@ def _sizes_below(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
 
 
 def _sizes_above(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
-    """Total size of the ancestors of every node of a forest."""
+    """Return the total size of the ancestors of every node of a forest."""
     before = np.concatenate([[0], np.cumsum(sizes[forest.order])])
     subtree = before[forest.start + forest.subtree] - before[forest.start]
     holding = np.repeat(subtree, np.diff(forest.extras_indptr))
@@ -432,7 +432,7 @@ def _sizes_above(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
 
 
 def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
-    """Total size of the descendants of every node; a node of size s stands for s columns."""
+    """Return the total size of the descendants of every node; a node of size s is s columns."""
     counts = np.zeros(dag.n_nodes, dtype=np.int64)
     holder = np.repeat(np.arange(dag.n_nodes), sizes)
     for start in range(0, len(holder), 64 * _WORDS):

@@ -2,13 +2,13 @@
 
 The agony of ranks r is Σ max(r(u) − r(v) + 1, 0) over the edges u → v. Its minimum equals the
 largest number of edges of a circulation with unit capacities (linear-programming duality); the
-ranks come back from complementary slackness.
+ranks follow from complementary slackness.
 
-To find the circulation, put every edge on it; the nodes are then out of balance, and the cheapest
-set of edges to leave out repairs that: a minimum-cost flow with unit capacities and unit costs from
+To find the circulation, put every edge on it; the nodes are then out of balance, and leaving out
+the cheapest set of edges repairs that: a minimum-cost flow with unit capacities and unit costs from
 the nodes with more out-edges to those with more in-edges. A primal-dual method solves it exactly:
-raise the path cost to the next one that occurs and send as much as possible along the paths of that
-cost, by blocking flows on the few edges that are tight. Short paths carry nearly all of the flow.
+raise the path cost to the next value that occurs and send as much as possible along paths of that
+cost, by blocking flows on the few tight edges. Short paths carry nearly all of the flow.
 """
 
 from __future__ import annotations
@@ -154,9 +154,9 @@ def _send(graph: DiGraph, on: BoolArray, price: Int32Array, excess: Int32Array) 
     """Send as much as possible from excess to deficit along edges whose price rises by one.
 
     Each such edge has an entry at either end: `heads` is the node at the other end, as −1 − node
-    while the entry is not usable, `mate` the entry there. The one at the source is usable while the
-    edge is on, the one at the target while it is not. So a scan touches a far node only where it
-    can go there.
+    while the entry is not usable, `mate` the entry there. The entry at the source is usable while
+    the edge is on, the entry at the target while it is not. So a scan touches only far nodes that
+    it can move to.
     """
     tight = np.flatnonzero(price[graph.targets] == price[graph.sources] + 1)
     ends = np.stack([graph.sources[tight], graph.targets[tight]])
@@ -185,8 +185,8 @@ def _enter(ends: Any, on: Any, following: Any, heads: Any, mate: Any) -> Any:
 def spread(rows: Any, on: Any, price: Any, distance: Any, goal: Any, far: int) -> int:
     """Lower `distance`, given at the start nodes, along arcs: Dial's algorithm on reduced costs.
 
-    The arcs are the residual ones, u → v at cost 1 + price[u] − price[v] for an edge that is on
-    and v → u at −1 + price[v] − price[u] for another. Stops at the nearest node of the goal and
+    The residual arcs are u → v at cost 1 + price[u] − price[v] for an edge that is on, and v → u at
+    cost −1 + price[v] − price[u] for any other edge. Stops at the nearest node of the goal and
     returns its distance, `far` if there is none; up to there distances are exact. The nodes at each
     distance form a doubly linked list.
     """
@@ -224,7 +224,7 @@ def _move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, befor
 
 @kernel
 def unlink(v: int, place: Any, first: Any, after: Any, before: Any) -> None:
-    """Take v out of its doubly linked list, the one with the number place[v]."""
+    """Take v out of its doubly linked list, which has the number place[v]."""
     if before[v] >= 0:
         after[before[v]] = after[v]
     else:

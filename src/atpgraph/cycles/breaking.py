@@ -88,7 +88,7 @@ class CycleBreak:
 
     @cached_property
     def dag(self) -> DiGraph:
-        """The same nodes without the removed edges, or with these reversed; acyclic."""
+        """The acyclic graph: the same nodes without the removed edges, or with these reversed."""
         dag = self.graph.without_edges(self.removed)
         if not self.reverse:
             return dag
@@ -225,7 +225,7 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
 def edge_indices(graph: DiGraph, pairs: Any, what: object) -> IntArray:
     """Return the indices of edges given as pairs of labels, a graph, a table or a file.
 
-    All must be in `graph`; the error for a missing one says that `what` lists it.
+    All must be in `graph`; the error for a missing edge names `what` as the source.
     """
     if not isinstance(pairs, (list, tuple, set, np.ndarray)):
         listed = as_graph(pairs)
@@ -254,8 +254,8 @@ def break_cycles(
 ) -> CycleBreak:
     """Remove edges until the graph has no cycles.
 
-    Every method but the published ones (``sa-*``, ``ts-*`` and the voting methods) ends with a pass
-    that restores edges which close no cycle.
+    Except for the published methods (``sa-*``, ``ts-*`` and the voting methods), a final pass
+    restores removed edges that close no cycle.
 
     Parameters
     ----------

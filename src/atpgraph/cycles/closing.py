@@ -1,4 +1,4 @@
-"""The cycles that removed edges close: restore edges that close none, and show one for each other.
+"""Restore removed edges that close no cycle, and find a cycle for each of the others.
 
 An edge u → v closes a cycle with the edges that stay if and only if these have a path from v to u.
 The search for it runs from both ends, level by level, so it finds a shortest one.

@@ -1,4 +1,4 @@
-"""Add edges to a graph whose cycles are broken, without the new ones that close a cycle."""
+"""Add edges to a graph whose cycles are broken, except new edges that close a cycle."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class GrownGraph:
 def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -> GrownGraph:
     """Add nodes and edges to a graph whose cycles are broken; edges that were kept stay.
 
-    Only new edges are removed, and only those that close a cycle. They are tried by how far they go
-    down the levels, and removed if they close a cycle with the acyclic graph and the new edges
-    before them. The level of a new node is guessed from its neighbors.
+    Only new edges are removed, and only those that close a cycle. They are tried in the order of
+    how far they go down the levels, and removed if they close a cycle with the acyclic graph and
+    the new edges tried before. The level of a new node is guessed from its neighbors.
 
     `removed` are the edges of `graph` that are left out to break its cycles, `levels` the levels of
     its nodes. Weights of edges that both graphs have are added up, if `graph` has weights.
@@ -80,7 +80,7 @@ def _closing(graph: DiGraph, new: AnyArray, gone: AnyArray, levels: Float64Array
 
 
 def _guessed_levels(graph: DiGraph, levels: Int32Array) -> Float64Array:
-    """Return the levels, and for new nodes the mean level of their neighbors."""
+    """Return the levels; a new node gets the mean level of its neighbors."""
     n, known = graph.n_nodes, len(levels)
     level = np.full(n, float(np.median(levels)) if known else 1.0)
     level[:known] = levels

@@ -91,7 +91,7 @@ class Workspace:
         return chosen
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a separate generator for each purpose, independent of what ran before."""
+        """Return a generator for one purpose, which does not depend on other random draws."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
@@ -101,7 +101,7 @@ class Workspace:
 
     @property
     def core(self) -> DiGraph:
-        """The edges on cycles; node i of it is ``on_cycles.nodes[i]``."""
+        """The graph of the edges on cycles; its node i is ``on_cycles.nodes[i]``."""
         return self.on_cycles.graph
 
     @cached_property
@@ -113,7 +113,7 @@ class Workspace:
 
     @cached_property
     def cost(self) -> Float64Array:
-        """Cost of removing each core edge: 1 in the mean, prohibitive for those that must stay."""
+        """Cost of removing each core edge: 1 on average, prohibitive for those that must stay."""
         cost = np.ones(self.core.n_edges)
         if self.weights is not None and len(cost):
             mine = self.weights[self.on_cycles.edges]
@@ -152,7 +152,7 @@ class Workspace:
     def restored(self, removed: BoolArray, scores: FloatArray) -> BoolArray:
         """Return `removed` without edges that close no cycle with the rest: a minimal set.
 
-        The most expensive edges are tried first, and among equals those with the least score.
+        The most expensive edges are tried first; among equals, those with the lowest score.
         """
         removed = removed.copy()
         edges = np.flatnonzero(removed)
@@ -209,7 +209,7 @@ def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, F
 
 
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
-    """Remove edges in order of votes: by how many strategies of these kinds of score remove them.
+    """Remove edges in order of votes: the number of strategies, for these scores, that remove them.
 
     Ties are broken by how far the edge points down, with each score in units of its standard
     deviation.
@@ -332,7 +332,7 @@ class Method:
     """A way to break cycles.
 
     A `weighted` method minimizes the cost of the removed edges instead of their number. An
-    `as_published` one restores no edges that could stay when it is requested by name.
+    `as_published` method, requested by name, does not restore edges that could stay.
     """
 
     name: str

@@ -69,11 +69,11 @@ class _Deadline:
     compiling: Watch
 
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         return self.at + self.compiling.seconds - time.perf_counter()
 
     def sooner(self, share: float) -> _Deadline:
-        """Return the deadline after a share of the time that is left."""
+        """Return the deadline after a share of the remaining time."""
         return replace(self, at=self.at - (1.0 - share) * self.left())
 
 
@@ -172,7 +172,7 @@ class _Cut:
         """Look for cheaper sets among the edges in which x and the best set differ.
 
         Few edges are left to decide, so a program takes tenths of a second at most. If none is
-        cheaper, a solution of other, slightly different weights takes the place of x.
+        cheaper, x is replaced by the solution for slightly different weights.
         """
         failed = 0
         while not self.proved:
@@ -218,7 +218,7 @@ class _Cut:
         return sp.csr_array((np.ones(ends[-1]), edges, ends), shape=(len(rows), self.graph.n_edges))
 
     def _whole(self, lower: Float64Array, upper: Float64Array, until: _Deadline) -> float:
-        """Solve the integer program between two bounds; return a lower bound on its solutions."""
+        """Solve the integer program within bounds on x; return a lower bound on its value."""
         bound = 0.0
         while (left := until.left()) > 0.0:
             checkpoint()
@@ -252,7 +252,7 @@ class _Cut:
         return len(self.cycles) - before
 
     def _round(self, x: Float64Array) -> None:
-        """Cut edges in the order of x, those that are cut already first among equals.
+        """Cut edges in the order of x; among equals, those already cut come first.
 
         Then search from there, with costs that are lower for the edges that x cuts.
         """

@@ -3,8 +3,8 @@
 Every removal strategy of the package asks one question about each edge: once all edges that arrive
 no later are there, do its ends lie in one strongly connected component? Asking for one edge at a
 time costs one SCC pass each. Here all edges are answered together by divide and conquer over time:
-take the SCCs of the edges that arrived by the middle; edges inside one of them were answered in the
-first half, and only those need be looked at there; for the second half the SCCs are contracted to
+take the SCCs of the edges that arrived by the middle; edges inside one of them are answered in the
+first half, and only they are considered there; for the second half, the SCCs are contracted to
 single nodes. So each edge is in one subproblem per level of the recursion.
 
 In the second half, an edge of the first that is the only way into its head, or out of its tail, is
@@ -35,7 +35,7 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
     whole slice is there; so each of its nodes is a source. It answers for the edges numbered from
-    `low` to `high`; edges with smaller numbers have been answered and only connect nodes.
+    `low` to `high`; edges with smaller numbers already have an answer and only connect nodes.
 
     Unpredictable branches are avoided: an edge is always written to the next place, which moves on
     only if the edge belongs there, and entry 0 of `closes` takes the writes that do not count.
@@ -163,7 +163,7 @@ def closes_in_order(n: int, sources: IntArray, targets: IntArray, order: IntArra
     """Return for each edge whether its ends are in one SCC of the edges that arrive no later.
 
     All edges must lie on cycles of the whole graph of `n` nodes. `order` lists the edges in
-    question, the first to arrive first. All others arrive before them, must not close a cycle
+    question in the order of their arrival. All others arrive before them, must not close a cycle
     among themselves, and get False; the more of them there are, the less work remains.
 
     Examples

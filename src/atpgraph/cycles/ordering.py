@@ -47,8 +47,8 @@ def downward_probability(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the probability that each edge points down, and the mean position of each node.
 
-    Every chain starts from the order of `start`, ties drawn by its own seed; with `learn` it learns
-    during the second and third part of its `burn_in` how far down edges point. Chains run in
+    Every chain starts from the order of `start`, ties drawn by its own seed; with `learn`, it
+    learns how far down edges point, during the last two thirds of its `burn_in`. Chains run in
     threads and are added up in a fixed order, so the result does not depend on the number of cores.
     """
     rows = TwoWayRows.of(graph)
@@ -187,7 +187,7 @@ def _count_down(rows: Any, position: Any, down: Any) -> None:
 
 @kernel
 def _count_gaps(rows: Any, position: Any, gaps: Any) -> None:
-    """Count the edges that point down by how far they do."""
+    """Count the edges that point down, by distance."""
     for v in range(len(position)):
         for e in range(rows.indptr[v], rows.indptr[v + 1]):
             gap = position[v] - position[rows.targets[e]]

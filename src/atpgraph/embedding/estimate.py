@@ -10,7 +10,7 @@ import numpy as np
 from atpgraph.closure import estimate_closure
 from atpgraph.closure.paths import SHEETS
 from atpgraph.cycles import break_cycles
-from atpgraph.cycles.methods import AUTO_EDGES
+from atpgraph.cycles.methods import AUTO_EDGES, METHODS
 from atpgraph.embedding.settings import checked, settle
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
@@ -63,10 +63,10 @@ class Estimate:
 
 
 def estimate(graph: Any, **params: Any) -> Estimate:
-    """Estimate what ``ATP(**params).fit(graph)`` needs, in about a second per million edges.
+    """Estimate the needs of ``ATP(**params).fit(graph)``, in about a second per million edges.
 
-    Cycles are not broken as the fit would break them: a quicker method stands in, whose closure is
-    of about the same size. So the numbers are rough if much of the graph lies on cycles.
+    Cycles are not broken as in the fit, but by a quicker method whose closure has about the same
+    size. So the numbers are rough if much of the graph lies on cycles.
 
     Parameters
     ----------
@@ -98,7 +98,9 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     n, m, k = graph.n_nodes, graph.n_edges, params["n_components"]
     rounds = settle(params, n, max(int(forest.pairs), 1)).max_iter
     asked = params["method"]
-    springs = asked == "springs" or (asked == "auto" and len(core) > AUTO_EDGES)
+    if asked == "auto":
+        asked = "springs" if len(core) > AUTO_EDGES else "sift"
+    springs = METHODS[asked].name == "springs"
     cycles = (_PER_SPRING if springs else _PER_CORE_EDGE) * len(core)
     vectors = 8 * n * k
     if params["purpose"] == "reachability":

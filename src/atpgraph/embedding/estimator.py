@@ -73,7 +73,7 @@ class ATP(Estimator):
     - ``purpose="paper"`` is the method of the paper: M ≈ S·Tᵀ with S, T ≥ 0 over the reachable
       pairs, whose entries in M are f(difference of levels). All paths are stored exactly, so the
       graph has to be small enough (:func:`~atpgraph.factorization.factorize`). With
-      ``zero_weight="auto"`` the vectors suit link prediction.
+      ``zero_weight="auto"``, the vectors are suitable for link prediction.
 
     Parameters
     ----------
@@ -364,8 +364,8 @@ class ATP(Estimator):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the source and target vector of a node that is not in the graph.
 
-        Each vector takes one solve with all others fixed: what a refit would give this node if
-        nothing else moved. :meth:`add_edges` takes many nodes at once, with edges among them.
+        Each vector takes one solve with all others fixed, as if a refit moved only this node.
+        :meth:`add_edges` takes many nodes at once, with edges among them.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class ATP(Estimator):
         return self.reachability_.reaches(u, v)
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
-        """Return ⟨s_u, t_v⟩ for every pair of labels: the larger, the likelier a path u → v."""
+        """Return ⟨s_u, t_v⟩ for every pair of labels; the larger it is, the likelier is a path."""
         codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, *codes)
 
@@ -641,7 +641,7 @@ class ATP(Estimator):
         return NeighborIndex(self, direction)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Set what :meth:`transform` returns: "default" (an array), "pandas" or "polars"."""
+        """Set the result of :meth:`transform`: "default" (an array), "pandas" or "polars"."""
         if transform is not None and transform not in ("default", *KINDS):
             raise unknown_name("output", transform, ("default", *KINDS))
         self._output = transform or getattr(self, "_output", "default")
@@ -655,9 +655,9 @@ class ATP(Estimator):
     def transform(self, nodes: Any) -> Any:
         """Return the source and target vector of each node, side by side.
 
-        They describe what a node reaches and what reaches it, and are poor features for classifying
-        nodes by their direct links. Accuracy of predicting the topic of a paper in generated
-        citation graphs (2,800 papers, seven topics, 20% labeled, five seeds;
+        They describe which nodes a node reaches and which reach it, and are poor features for
+        classifying nodes by their direct links. Accuracy of predicting the topic of a paper in
+        generated citation graphs (2,800 papers, seven topics, 20% labeled, five seeds;
         ``benchmarks/features.py``), with 50 and 80% of the citations within a topic:
 
         ==================================================  =====  =====

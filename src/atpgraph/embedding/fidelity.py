@@ -130,7 +130,9 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Calibration:
-        """Read what :meth:`to_dict` returned; raise ValueError for anything else."""
+        """Restore the object from plain values; raise ValueError if they are not from
+        :meth:`to_dict`.
+        """
         x, p = (np.array(values[name], dtype=np.float64) for name in ("scores", "probabilities"))
         prior = float(values["prior"])
         shaped = x.ndim == 1 and x.shape == p.shape and len(x) > 0
@@ -239,7 +241,7 @@ class Fidelity:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Fidelity:
-        """Read what :meth:`to_dict` returned."""
+        """Restore the report from the plain values of :meth:`to_dict`."""
         if set(values) != {each.name for each in fields(cls)}:
             raise ValueError("its fidelity has other entries")
         numbers = {name: np.nan if x is None else float(x) for name, x in values.items()}
@@ -271,7 +273,7 @@ class Fidelity:
         return self.pairs >= _ENOUGH and (little or lines[0].error > _POOR)
 
     def advice(self, purpose: str = "reachability") -> str:
-        """Return a sentence about the weakest line and what to do; "" if all goals are met."""
+        """Return advice on the weakest line, in a sentence; "" if all goals are met."""
         lines = self.lines()
         if not lines or lines[0].error <= 1.0:
             return ""
@@ -437,7 +439,8 @@ class _End(NamedTuple):
 
     def others(self, most: int = _SCORES) -> tuple[Float32Array, BoolArray, int]:
         """Return scores of random pairs without a path, which of them climb, and the number of
-        pairs checked. The pairs join the rows with all other nodes, or with as many as time allows.
+        pairs checked. The pairs join the rows with all other nodes, or with a bounded number of
+        them.
         """
         rows, n = self.side.rows, len(self.far)
         count = max(most // max(len(rows.nodes), 1), 1)

@@ -115,7 +115,7 @@ def _as_current(description: dict[str, Any]) -> dict[str, Any]:
     } | description  # fmt: skip
     current |= {"fidelity": None, "calibration": None}  # earlier versions measured other things
     if description.get("solver", params.get("solver")) == "svd":
-        raise ValueError("its vectors come from solver='svd', which ATP does not have any more")
+        raise ValueError("its vectors come from solver='svd', which ATP no longer has")
     learned = params["purpose"] == "reachability" and current["margin"] > 0
     current["params"] = {name: value for name, value in params.items() if name not in REMOVED}
     if not learned:
@@ -192,7 +192,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def no_formula(label: Any) -> Any:
-    """Return a label that no spreadsheet runs, with a ' in front if needed; numbers are safe.
+    """Return a label that no spreadsheet runs as a formula: with a ' in front, if necessary.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Vectors for new nodes and edges: solve for one node, or learn all that new edges affect."""
+"""Vectors for new nodes and edges: solve for one node, or for all that new edges affect."""
 
 from __future__ import annotations
 
@@ -188,8 +188,7 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
     """Add edges and nodes to the graph of a model; learn the vectors of the nodes they affect.
 
     The vectors of new nodes are learned first, on their own: among many others they would learn
-    little in a few rounds. Then follow all nodes whose paths, or the scores of whose paths, have
-    changed.
+    little in a few rounds. Then follow all nodes whose paths, or their target scores, have changed.
     """
     old: DiGraph = model.graph_
     more = _as_graph(edges, nodes)
@@ -227,7 +226,7 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
 
 
 def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Array, Int64Array]:
-    """Return the ends of the new edges that join nodes without a path between them before."""
+    """Return the ends of the new edges that join nodes without an earlier path between them."""
     edges = np.setdiff1d(grown.new_edges, grown.removed, assume_unique=True)
     sources = grown.graph.sources[edges].astype(np.int64)
     targets = grown.graph.targets[edges].astype(np.int64)

@@ -1,8 +1,8 @@
 """Sample pairs of nodes with and without a path, for evaluating vectors.
 
-Truth comes from bit panels: one sweep over the edges of an acyclic graph tells exactly what 512
-nodes reach, at any size. Everything is sampled from both ends of the paths, so that a graph and its
-reverse are evaluated alike.
+Truth comes from bit panels: one sweep over the edges of an acyclic graph tells exactly which nodes
+512 nodes reach, at any size. Everything is sampled from both ends of the paths, so that a graph and
+its reverse are evaluated alike.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Pairs sampled from one end: some nodes, and what they reach.
+    """Pairs sampled from one end: some nodes, and the nodes that they reach.
 
     A look-alike pairs the source of a hard path with the target of another hard path, on a higher
     level, that it does not reach.
@@ -77,13 +77,13 @@ class Side(NamedTuple):
     reached: UInt64Array  # of shape (nodes, words): which rows reach a node, a bit for each row
 
     def joined(self, bits: IntArray, nodes: IntArray) -> BoolArray:
-        """Return whether the row with each bit reaches each node."""
+        """Return, for each bit and node, whether the row of the bit reaches the node."""
         return np.asarray(self.reached[nodes, bits >> 6] & bit(bits) != 0)
 
 
 @dataclass(frozen=True, eq=False)
 class PathSample:
-    """Pairs of an acyclic graph for which it is known whether a path joins them.
+    """Pairs of nodes of an acyclic graph, with and without a path.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _by_distance(
 
 
 def _steps(view: Positions, words: UInt64Array, count: int | None) -> UInt64Array:
-    """Give every position the bits of those at most `count` edges away, None for any number."""
+    """Give every position the bits of all positions at most `count` edges away (None: any)."""
     order = np.arange(view.n)
     for _ in range(count or 1):
         checkpoint()
@@ -256,7 +256,7 @@ def _hard_pairs(
     hard_rows: Int64Array,
     rng: np.random.Generator,
 ) -> tuple[Int64Array, Int64Array]:
-    """Up to four paths of each hard row, and for each of them a pair that looks like it."""
+    """Return up to four paths of each hard row, and a look-alike for each of them."""
     mixed = rng.permutation(np.flatnonzero(np.isin(paths.u, hard_rows)))
     mixed = mixed[np.argsort(paths.u[mixed], kind="stable")]
     u = paths.u[mixed]
@@ -310,7 +310,7 @@ def _pick_bits(
     places: Int64Array,
     found: Int64Array,
 ) -> None:
-    """Find the row of the set bit at each place of its column; `before` counts those above."""
+    """Find the row of each set bit, numbered within its column; `before` counts the bits above."""
     for q in range(len(places)):
         c = columns[q]
         block = np.searchsorted(before[:, c], places[q], side="right") - 1

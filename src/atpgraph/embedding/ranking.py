@@ -83,9 +83,9 @@ def ranked(
 ) -> list[Ranked]:
     """Return up to k rows of `vectors` for each query, and their inner products with it.
 
-    "nearest" orders by level and then by product, "score" by product. Rows need a larger product
-    than the threshold, and a higher level than the row that `skip` names for the query, which is
-    left out; without a threshold all rows are taken.
+    "nearest" orders by level and then by product, "score" by product. `skip` names a row to leave
+    out for each query. Results have a product above the threshold and a higher level than that row;
+    without a threshold, all rows count.
 
     Examples
     --------
@@ -140,9 +140,9 @@ def listed(graph: DiGraph, found: list[Ranked], several: bool) -> tuple[Any, Any
 def first_reached(
     dag: DiGraph, levels: Int32Array, node: int, ranked_rows: Ranked, k: int
 ) -> Ranked:
-    """Return the first k of the rows, and their scores, that a path leads to from the node.
+    """Return the first k of the rows that the node reaches, and their scores.
 
-    The rows are sorted by level: the search stays below the level of those that are checked.
+    The rows are sorted by level, so the search need not go beyond the level of the row it checks.
     """
     rows, scores = ranked_rows
     count = 2 * k
@@ -216,14 +216,14 @@ class NeighborIndex:
     """Find nodes with large inner products without comparing all of them.
 
     The vectors are split into about √n lists around centers (Faiss's inverted lists, in half
-    precision), and a query looks into the lists whose centers have the largest inner products with
+    precision), and a query searches the lists whose centers have the largest inner products with
     it. Nodes without in-edges are never targets and are not in the index; in a taxonomy, these are
     most nodes. How many lists a query searches is chosen when the index is built: the fewest that
     find 95% of the ten best answers above the threshold of the model, on sampled nodes. If
     searching half of the lists would not be enough, every search compares all nodes, and a warning
     says so.
 
-    Built on one thread, so that the same vectors give the same index.
+    The index is built on one thread, so that the same vectors give the same index.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def without_removed(given: dict[str, Any], current: dict[str, Any]) -> dict[str,
             raise TypeError(f"ATP has no parameter {name!r}.")
         if name == "solver" and value == "svd":
             raise InputError(
-                "ATP has no solver 'svd' any more; use atpgraph.linkpred.baselines.svdm."
+                "ATP no longer has a solver 'svd'; use atpgraph.linkpred.baselines.svdm."
             )
         if name == "solver" and value == "nnls" and current["purpose"] == "reachability":
             replaced = {"purpose": "paper", "zero_weight": "auto"}
@@ -185,7 +185,7 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
 
 
 def rounds_for(n_nodes: int) -> int:
-    """Return the default number of rounds: fewer where each costs more."""
+    """Return the default number of rounds: the more a round costs, the fewer."""
     if n_nodes > MANY_NODES:
         share: float = (MANY_NODES / n_nodes) ** 1.2
         return max(round(ROUNDS * share), FEWEST_ROUNDS)

@@ -12,7 +12,7 @@ ABSTAIN_BELOW = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 
 
 def reliability(stated: Float64Array, right: Float64Array, groups: int = 8) -> dict[str, Any]:
-    """Compare stated confidence with outcomes, and show the effect of abstaining.
+    """Compare stated confidence with outcomes, and measure the effect of abstaining.
 
     Parameters
     ----------

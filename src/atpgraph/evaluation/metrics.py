@@ -1,8 +1,8 @@
 """AUC, average precision, ROC curve, ranks, Hits@K and mean reciprocal rank.
 
-Each is a few lines on top of ranks and a sort, so scikit-learn is no run-time dependency; the tests
-compare them with scikit-learn's values. Ties never help or hurt: a score tied with others gets the
-mean of the ranks it could have.
+Each is a few lines on top of ranks and a sort, so scikit-learn is not a run-time dependency; the
+tests compare them with scikit-learn's values. Ties never help or hurt: a score tied with others
+gets the mean of the ranks it could have.
 """
 
 from __future__ import annotations

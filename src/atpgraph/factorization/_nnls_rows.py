@@ -1,8 +1,8 @@
 """Compiled kernels of the paper's method: non-negative least squares for the rows of a forest.
 
 Vectors are padded with zeros to a multiple of 16 components. Of a Gram matrix only the blocks on
-and above the diagonal are kept. Matrices of a stack lie below each other in one array; `o` and `s`
-are the rows at which they begin.
+and above the diagonal are kept. Several matrices are stacked in one array; `o` and `s` are the rows
+at which two of them begin.
 
 A walk visits a closure forest depth first and inherits sums from the parent. It keeps one buffer
 for each slot of the forest (see :class:`~atpgraph.closure.ClosureForest`): the last child takes
@@ -80,7 +80,7 @@ def add_combination(
 
 
 class Forest(NamedTuple):
-    """A closure forest, as :class:`~atpgraph.closure.ClosureForest` has it, with levels."""
+    """The arrays of a :class:`~atpgraph.closure.ClosureForest`, with levels."""
 
     order: Int32Array
     parent: Int32Array
@@ -208,8 +208,8 @@ def inherit(
 ) -> None:
     """Compute Gram matrix and right-hand side of R(u) from those of R(p), p and the extras.
 
-    The right-hand side Σ f(Δ) · vector comes from sums of vectors by level: those of u, or for a
-    leaf, which passes nothing on, those of the parent and the new vectors one by one. It is left
+    The right-hand side Σ f(Δ) · vector comes from sums of vectors by level: those of u, or, for a
+    leaf (which passes nothing on), those of the parent plus the new vectors one by one. It is left
     out for a node that is only `passing` its sums on.
     """
     # Local names: an array taken out of a tuple inside a loop is counted as a reference each time.

@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Numbers that describe the steps of a round."""
+    """Parameters of the steps of a round."""
 
     passes: int  # repetitions over the rows
     draws: int  # descendants that a row draws in each pass
@@ -54,7 +54,9 @@ class Steps(NamedTuple):
 
 
 class Rivals(NamedTuple):
-    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows meet them."""
+    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows are paired with
+    them.
+    """
 
     columns: UInt64Array  # places in the panel
     vectors: Float32Array  # a copy of their vectors, small enough for the cache
@@ -256,9 +258,10 @@ def learn_rows(
     `places` are the rows of `near` with these vectors. The same rows of `seen` have the sum of the
     mean squared gradients of each so far.
 
-    Each row draws up to `draws` descendants, then `edges` successors from a random one on. Each of
-    these is paired with a random group of rivals; rivals that the row does not reach and that score
-    above −margin are pushed down. `totals` gets the sum of losses and the number of paths.
+    Each row draws up to `draws` descendants, then `edges` successors, starting at a random one.
+    Each of these is paired with a random group of rivals; rivals that the row does not reach and
+    that score above −margin are pushed down. `totals` gets the sum of losses and the number of
+    paths.
     """
     drawn, rivals, side, how = given.drawn, given.rivals, given.side, given.how
     far, width = side.far, near.shape[1]

@@ -147,7 +147,7 @@ def factorize(
     *,
     zero_weight: float = 0.0,
 ) -> Factorization:
-    """Factorize M over the reachable pairs, M never written out.
+    """Factorize M over the reachable pairs without building M.
 
     Minimizes, over non-negative S and T with rows s_i and t_j,
 
@@ -227,7 +227,7 @@ def _first_vectors(
 ) -> FloatArray:
     """Return random vectors whose products are about the mean of M; zeros for empty rows.
 
-    They are padded with zeros to the width that the kernels want.
+    They are padded with zeros to the width that the kernels need.
     """
     n = len(matrix.levels)
     vectors = np.zeros((n, -(-k // TILE) * TILE), dtype=_KIND)

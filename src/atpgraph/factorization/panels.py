@@ -33,9 +33,9 @@ Task = tuple[int, int, int]  # positions from … to, and a seed
 
 
 class Start(NamedTuple):
-    """An earlier fit, whose nodes come first, and the nodes that learn from their paths now.
+    """An earlier fit, whose nodes come first, and those of its nodes that learn again.
 
-    All nodes beyond those of the earlier fit learn, at first on their own.
+    All further nodes learn, too, at first on their own.
     """
 
     source: FloatArray
@@ -105,16 +105,16 @@ def fit_panels(
 
     In a round all source vectors learn, each from a few of its descendants and from the non-paths
     of a panel of about a thousand nodes, whose target vectors stay fixed; then all target vectors,
-    from another panel. If the vectors of a panel moved too, they would absorb what belongs to all
-    others: every row meets the few nodes of a panel.
+    from another panel. If the vectors of a panel moved too, these few vectors would be fitted to
+    all rows at once.
 
-    The first vectors are random. Where many nodes reach many others, the singular vectors of the
-    pairs between two panels of landmarks are added (Nyström's method).
+    The first vectors are random. If many nodes reach many others, the singular vectors of the pairs
+    between two panels of landmarks are added (Nyström's method).
 
     `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ counts for every pair. From three
-    components on, the last two hold a bias of the source, facing a 1 in the target vector, and a
-    bias of the target, facing a 1 in the source vector. `objective` of the result is the mean loss
-    per path drawn, before it was learned, in each round.
+    components on, the last two hold a bias of the source, multiplied by a 1 in the target vector,
+    and a bias of the target, multiplied by a 1 in the source vector. `objective` of the result has,
+    for each round, the mean loss per drawn path before learning from it.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class _Learning:
             marks[nodes] = True
 
     def land(self) -> None:
-        """Compute initial vectors: random ones, plus those from landmarks where there are any."""
+        """Compute initial vectors: random ones, plus those from landmarks if there are any."""
         # Panels only, no draws.
         first = [side.renew(0, self.rng, self.workers) for side in self.sides]
         weights, mean = self._landmarks(first)
@@ -214,10 +214,10 @@ class _Learning:
                 near[:, self.bias + at] = 0 if at else mean
 
     def _landmarks(self, first: list[PanelRound]) -> tuple[list[Float32Array], float]:
-        """Return what landmarks contribute to the vectors of either side, and a mean score.
+        """Return the contribution of landmarks to the vectors of either side, and a mean score.
 
         Landmarks are two small sets of nodes with all paths between them known. If W is their
-        matrix less its mean, W ≈ U·Σ·Vᵀ, then any row m of the whole matrix over the columns of W
+        matrix minus its mean, W ≈ U·Σ·Vᵀ, then any row m of the whole matrix over the columns of W
         gets the vector m·V·Σ^−½, and any column over its rows mᵀ·U·Σ^−½.
         """
         ahead, behind = first
@@ -243,7 +243,7 @@ class _Learning:
         return weights, mean
 
     def continue_from(self, start: Start) -> None:
-        """Begin with the vectors of an earlier fit, which take small steps, and random new ones.
+        """Begin with the vectors of an earlier fit, which take small steps, and random new vectors.
 
         New nodes learn in a round of their own: among many others they would learn little.
         """
@@ -412,7 +412,7 @@ def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Arra
     """Take steps for a range of positions.
 
     Returns their vectors, the sums of their squared gradients, and the sum of losses and number of
-    paths. Nothing that is given is changed, so a task can be repeated elsewhere.
+    paths. The arguments do not change, so a task can be repeated elsewhere.
     """
     rows = given.drawn.nodes[task[0] : task[1]]
     near, seen, totals = given.near[rows], given.seen[rows], np.zeros(2)

@@ -43,7 +43,7 @@ class ColumnOptions(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The columns that are asked for by name."""
+        """The columns that the user requested by name."""
         return [column for column in self[:4] if isinstance(column, str)]
 
     def check(self) -> None:
@@ -60,7 +60,7 @@ class ColumnOptions(NamedTuple):
 
 
 class TextOptions(NamedTuple):
-    """The layout of a text as the user gave it; None for what its first lines decide."""
+    """The layout of a text as given by the user; None for what has to be detected."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -129,7 +129,7 @@ def choose_columns(names: Sequence[str], options: ColumnOptions = ANY) -> Column
 
 
 def _place(names: Sequence[str], column: Column | bool | None) -> int:
-    """Return the position of a column, −1 if none is asked for."""
+    """Return the position of a column, −1 if none is requested."""
     if column is None or isinstance(column, bool):
         return -1
     if isinstance(column, int):
@@ -142,7 +142,7 @@ def _place(names: Sequence[str], column: Column | bool | None) -> int:
 
 
 def ambiguous(what: str, names: Sequence[str], options: ColumnOptions) -> InputError:
-    """Return the error for a table whose columns do not say which of them are the edges."""
+    """Return the error for a table whose column names do not show which two are the edges."""
     shown = ", ".join(repr(name[:40]) for name in names[:6]) + ", …" * (len(names) > 6)
     return InputError(
         f"{what} has the columns {shown}, and nothing says which two are the edges; name them "
@@ -151,7 +151,7 @@ def ambiguous(what: str, names: Sequence[str], options: ColumnOptions) -> InputE
 
 
 def are_words(ids: Iterable[str]) -> bool:
-    """Return whether none of the ids is a number, so that they may be names of columns.
+    """Return whether none of the ids is a number, so that they may be column names.
 
     Examples
     --------

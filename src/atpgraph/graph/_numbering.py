@@ -1,8 +1,8 @@
 """Number ids as they are read, and collect the edges between them within a budget of memory.
 
 One hash table serves all ids: those of at most eight bytes, nearly all of them in practice, are
-their own key, so that one look into memory finds a number; longer ones are compared byte by byte.
-Whether text stands for integers is decided at the end: an integer counts only if it is written the
+their own key, so that one memory access finds a number; longer ones are compared byte by byte.
+Whether the ids are integers is decided at the end: an integer counts only if it is written the
 usual way, so equal numbers are equal bytes.
 """
 
@@ -83,14 +83,14 @@ class Numbering:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the table takes, and at the end the labels."""
+        """Memory of the table, and of the labels at the end."""
         held = int(self._ends[self._known])
         few = self.integers(_PROBED)[1]  # whether the first ones are integers
         labels = 8 * self._known if few.all() else _STRING_BYTES * self._known + held
         return self._slots.nbytes + self._ends.nbytes + self._arena.nbytes + labels
 
     def number(self, data: ByteArray, spans: IntArray) -> Int32Array:
-        """Return the numbers of rows of strings, new ones numbered.
+        """Return the numbers of rows of strings; new strings get new numbers.
 
         `spans` has two columns for each string of a row: its first byte in `data` and its end.
         """
@@ -107,7 +107,7 @@ class Numbering:
             self._grow(codes.shape[1], int(np.diff(spans[row])[::2].sum()))
 
     def _grow(self, strings: int, size: int) -> None:
-        """Make room for so many strings of so many bytes."""
+        """Make room for more strings, given their number and their total number of bytes."""
         if self._known + strings >= len(self._ends):
             old, factor = self._slots, 4 if len(self._slots) < _FEW else 2
             self._slots = np.full((factor * len(old), 2), -1, dtype=np.int64)

@@ -53,7 +53,7 @@ def scan(data: Any, position: Any, last: Any, layout: Any, spans: Any) -> Any:
     in place. Unless the file ends here (`last`), a record whose quoted field is still open is left.
     Row by row, `spans` gets the first byte and the end of source, target, weight and type, −1 where
     there is none. Returns the number of rows, a problem if there is one, its position, the fields
-    of that record, and where the first record begins that was left.
+    of that record, and the beginning of the first record that was left.
     """
     classes, slots, stop = layout.classes, layout.slots, layout.stop
     end_of_data = len(data) - 1
@@ -134,9 +134,9 @@ def undouble(data: Any, start: Any, end: Any) -> Any:
 
 @kernel
 def parse_numbers(data: Any, spans: Any, values: Any, plain: Any) -> None:
-    """Read decimal numbers of at most 15 digits; `plain` says which of the texts are such.
+    """Read decimal numbers of at most 15 digits; `plain` marks the texts that have this form.
 
-    These are one exact quotient, hence correctly rounded.
+    Each is a single exact quotient, and so correctly rounded.
     """
     for row in range(len(values)):
         p, end = spans[row, 0], spans[row, 1]

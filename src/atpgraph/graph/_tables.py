@@ -64,7 +64,7 @@ def choose_table_columns(what: str, names: Sequence[str], options: ColumnOptions
     """Return the columns of a table with names, or raise the error that asks for them."""
     if len(names) < 2:
         count = "one column" if names else "no columns"
-        raise InputError(f"{what} has {count}; give one of sources and one of targets.")
+        raise InputError(f"{what} has {count}; give one for sources and one for targets.")
     columns = choose_columns(names, options)
     if not columns.sure:
         raise ambiguous(what, names, options)
@@ -107,7 +107,7 @@ class _Table:
         if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind):
             return False
         raise InputError(
-            f"{self.what} has {field.type} in {field.name!r}; ids of nodes are integers or text."
+            f"{self.what} has {field.type} values in {field.name!r}; node ids are integers or text."
         )
 
     def rows(self, batches: Iterable[Any], budget: int, total: int | None = None) -> EdgeRows:
@@ -159,7 +159,7 @@ class _Table:
         return EdgeRows(number[ends], labels[order], weights, types, list(names))
 
     def _encoded(self, chunks: list[Any]) -> tuple[Int32Array, AnyArray]:
-        """Return the position of each value among the distinct ones, and these."""
+        """Return the position of each value among the distinct values, and the distinct values."""
         encoded = self.pa.chunked_array(chunks).dictionary_encode()
         codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
         values = encoded.chunk(0).dictionary
@@ -178,8 +178,8 @@ class _Table:
             return column.cast(self.pa.int64())
         except self.pa.ArrowInvalid:
             raise InputError(
-                f"{self.what} has {column.type} in {name!r} that are not all integers of 64 bits; "
-                "store ids as text."
+                f"{self.what} has {column.type} values in {name!r}; not all are 64-bit integers. "
+                "Store ids as text."
             ) from None
 
     def _texts(self, table: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Read edges from text: pieces that end with a line, scanned by threads ahead of their turn."""
+"""Read edges from text, in pieces of whole lines that threads scan in advance."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 class _Piece(NamedTuple):
     """The edges in a piece of the text, up to the first problem.
 
-    `problem` and `where` are empty and 0 without one; `position` is where the first record begins
-    that was left for the next piece.
+    `problem` and `where` are empty and 0 without one; `position` is the beginning of the first
+    record left for the next piece.
     """
 
     data: bytearray
@@ -128,7 +128,7 @@ class TextReader:
         return header, columns._replace(weight=-1 if options.weight is False else weight)
 
     def _is_header(self, rows: list[list[str]], columns: Columns, weight: int) -> bool:
-        """Return whether only the first row has words for ids, or a word for a weight."""
+        """Return whether only the first row has words as ids, or a word as its weight."""
         names, *later = rows
         if not later or not are_words([*names, "", ""][at] for at in columns[:2]):
             return False
@@ -143,7 +143,7 @@ class TextReader:
         return found
 
     def _beginning(self, comments: str) -> tuple[bytearray, int]:
-        """Return the text as far as the sample goes, or further, and where its records start."""
+        """Return the text of the sample, or more of it, and where its records start."""
         text = bytearray()
         more = True
         while more:
@@ -207,8 +207,8 @@ class TextReader:
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.
 
-        A line feed ends a record wherever there is no quote before it in the piece. Where there is
-        one, only the scan knows whether the last record is whole, so the next piece has to wait.
+        A line feed ends a record if there is no quote before it in the piece. Otherwise only the
+        scan can tell whether the last record is complete, so the next piece has to wait.
         """
         buffer, position = bytearray(), self.start
         waiting: deque[Future[_Piece]] = deque()
@@ -295,7 +295,7 @@ class TextReader:
         }[code]
 
     def _error(self, before: int, data: bytearray, where: int, problem: str) -> InputError:
-        """Return the error for a place in data that has `before` lines before it."""
+        """Return the error for a place in data that follows `before` earlier lines."""
         return InputError(f"{self.path}, line {before + 1 + _line_ends(data, where)}: {problem}.")
 
 
@@ -321,7 +321,7 @@ def _last_line(buffer: bytearray) -> int:
 
 
 def _number(text: bytes | bytearray | str) -> float:
-    """Return the number that a text stands for, NaN for none."""
+    """Return the number that a text represents, or NaN."""
     try:
         return float(text) if "_" not in str(text) else np.nan
     except ValueError:

@@ -6,6 +6,7 @@ A library is imported only if the object comes from it.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,10 @@ def as_graph(
         return _from_igraph(obj, options)
     if "rustworkx" in libraries:
         return _from_rustworkx(obj, options)
-    if weight is not None or type is not None:
+    if weight or type is not None:
         raise InputError(f"weight and type name columns or attributes; {_a(obj)} has none.")
+    if weight is False:
+        return replace(as_graph(obj), weights=None)
     if isinstance(obj, DiGraph):
         return obj
     if sp.issparse(obj):
@@ -158,7 +161,7 @@ def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
     result.add_nodes_from(graph.labels.tolist())
     if like is not None:
         if "networkx" not in _libraries(like) or not hasattr(like, "nodes"):
-            raise InputError(f"like is a {type(like).__name__}; give the NetworkX graph.")
+            raise InputError(f"like is a {type(like).__name__}; give a NetworkX graph.")
         result.graph.update(like.graph)
         result.add_nodes_from(
             (node, data) for node, data in like.nodes(data=True) if node in result

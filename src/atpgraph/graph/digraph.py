@@ -143,7 +143,10 @@ class DiGraph:
         ones = np.ones(len(source), dtype=np.bool_)
         entries = ones if values is None else values
         # SciPy sorts the edges into rows, and adds up the weights of parallel ones.
-        rows = sp.coo_array((entries, (source, target)), shape=(n, n)).tocsr()
+        with np.errstate(over="ignore"):
+            rows = sp.coo_array((entries, (source, target)), shape=(n, n)).tocsr()
+        if not np.isfinite(rows.data).all():
+            raise InputError("The weights of parallel edges add up to more than a float can hold.")
         graph = cls(*_pointers(rows), names, None if values is None else rows.data)
         if types is None:
             return graph
@@ -206,6 +209,8 @@ class DiGraph:
         names = coo.shape[0] if labels is None else _label_array(labels)
         if not isinstance(names, int) and len(names) != coo.shape[0]:
             raise InputError(f"{coo.shape[0]} nodes but {len(names)} labels.")
+        if not isinstance(names, int) and len(set(names.tolist())) < len(names):
+            raise InputError("The list of labels names a node twice; labels are unique.")
         return cls.from_codes(rows[keep], cols[keep], names, weights)
 
     def __repr__(self) -> str:
@@ -308,7 +313,7 @@ class DiGraph:
         return list(labels)
 
     def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
-        """Return the indices of the nodes with these labels; an unknown one is an InputError."""
+        """Return the indices of the nodes with these labels; an unknown label is an InputError."""
         several = self.several(labels)
         names = _label_array([labels] if several is None else several)
         codes = self.codes_or_minus_one(names)
@@ -336,7 +341,7 @@ class DiGraph:
         return first, second
 
     def codes_or_minus_one(self, labels: Sequence[Hashable] | AnyArray) -> IntArray:
-        """Return the indices of the nodes with these labels, −1 for unknown ones."""
+        """Return the indices of the nodes with these labels, −1 for unknown labels."""
         given = labels if isinstance(labels, np.ndarray) else None
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))
@@ -490,7 +495,7 @@ class DiGraph:
 
 
 def row_bounds(ends: Int32Array, n: int) -> Int64Array:
-    """Return where the row of each node begins if each of these ends has an entry in its row."""
+    """Return where the row of each node begins, given one entry for each of these ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n))])
 
 
@@ -553,7 +558,7 @@ def weight_array(values: npt.ArrayLike) -> Float64Array:
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:
-    """Node indices, as they are if they are integers already."""
+    """Return node indices as integers, unchanged if they already are."""
     array = np.asarray(values)
     if array.dtype.kind != "i":
         array = np.asarray(values, dtype=np.int64)

@@ -101,7 +101,7 @@ def plant_cycles(
     if k < 0:
         raise InputError(f"Cannot plant {k} edges; give a number that is not negative.")
     if max_length is not None and max_length < 1:
-        raise InputError(f"The path length is at most {max_length}; give 1 or more.")
+        raise InputError(f"The maximum path length is {max_length}; it must be at least 1.")
     rng = generator(random_state)
     topological, _ = peel(dag)
     start, end = _joined_pairs(dag, k, max_length, topological, rng)
@@ -128,8 +128,8 @@ def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
 
     Papers belong to fields of bounded size and arrive one after another. A paper cites earlier
     papers of its field, the first ones most (so in-degrees are skewed and paths are short), and
-    now and then one of a few classics that cite nothing. What a paper reaches is therefore
-    bounded by its field, whatever the size of the graph.
+    sometimes one of a few classics that cite nothing. So the number of papers that a paper reaches
+    is bounded by the size of its field, not by the size of the graph.
 
     Parameters
     ----------
@@ -216,7 +216,9 @@ class _Search:
         self.seen, self.queue = np.zeros((2, dag.n_nodes), dtype=np.int32)
 
     def reached(self, source: int) -> tuple[Int32Array, int]:
-        """Return what a node reaches (until the next search), and the number of edges read."""
+        """Return the nodes that a node reaches (until the next search), and how many edges were
+        read.
+        """
         self.stamp += 1
         self.queue[0], self.seen[source] = source, self.stamp
         count, visits = breadth_first(
@@ -242,7 +244,8 @@ def _frequent_pairs(
 ) -> Int64Array:
     """Draw pairs at random and keep k that are joined, or fewer after the last pass.
 
-    One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
+    One pass over the edges answers 512 pairs at a time, with one bit for each (a cache line per
+    node).
     """
     n, back = dag.n_nodes, dag.reverse()
     keys = np.empty(0, dtype=np.int64)
@@ -257,7 +260,7 @@ def _frequent_pairs(
         sweep(topological, back.indptr, back.targets, masks, masks, 0, 8)
         joined = ((masks[end, word] & bits) != 0) & (start != end)
         keys = np.concatenate([keys, start[joined] * n + end[joined]])
-        # The first to appear stay, so that no pair is favoured.
+        # The first to appear stay, so that no pair is favored.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
     return keys[:k]
 

@@ -108,7 +108,7 @@ class CyclicCore:
     """The part of a graph that lies on cycles, without self-loops.
 
     `edges` and `nodes` are indices in the whole graph, ascending; node i of `graph` is
-    ``nodes[i]``, edge e of it ``edges[e]``.
+    ``nodes[i]``, and its edge e is ``edges[e]``.
     """
 
     edges: IntArray

@@ -1,4 +1,4 @@
-"""Walks over a graph: topological order, longest paths, and what can be reached."""
+"""Walks over a graph: topological order, longest paths, and reachable nodes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
     """Return the nodes of `start` and all nodes that they reach, ascending.
 
-    Only nodes where `within` is true are entered, those of `start` included.
+    The search enters only nodes where `within` is true; this also applies to `start`.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) 
 def _peel(indptr: Any, targets: Any, waiting: Any, order: Any, level: Any) -> int:
     """Fill `order` and `level`; the number of nodes peeled is n iff there is no cycle.
 
-    Nodes are peeled level by level. A branch on whether a node is free would wait for memory, so
+    Nodes are peeled level by level. A branch on whether a node is free would wait for memory. So
     the node is always written to the end of the order, which has room for one more, and the end
-    moves on only if it is free.
+    moves only if the node is free.
     """
     for v in targets:
         waiting[v] += 1
@@ -116,7 +116,7 @@ def breadth_first(
     """Search from the first `count` nodes of the queue, at most `steps` edges deep.
 
     Nodes in the queue are marked with the stamp in `seen`, and nodes so marked are not entered.
-    Returns the length of the queue and the number of edges looked at.
+    Returns the length of the queue and the number of edges examined.
     """
     start = 0
     visits = 0
@@ -143,7 +143,8 @@ def sweep(
 ) -> None:
     """Give every node, in this order, the bits of its neighbors, in the words first … stop.
 
-    `before` has the bits of the neighbors; if it is `bits` itself, they travel on along the order.
+    `before` has the bits of the neighbors; if it is `bits` itself, the bits propagate along the
+    order.
     """
     for u in order:
         for e in range(indptr[u], indptr[u + 1]):
@@ -157,7 +158,7 @@ def meet(
 ) -> Any:
     """Find a shortest path by breadth-first searches from both ends, the shorter frontier first.
 
-    Returns whether there is one and how many edges were looked at; ``scratch[1]`` then has the next
+    Returns whether there is one and the number of edges examined; ``scratch[1]`` then has the next
     node of each node on the path. `removed` marks edges that are not there; it may be empty. The
     rank of a node never falls along an edge, so nodes outside the ranks of the two ends are
     skipped. `scratch` has four rows: the end that reached a node, as ±stamp, its neighbor on the

@@ -1,4 +1,4 @@
-"""Why a link is suggested: what each group of evidence adds to the score, in numbers and words."""
+"""Explain why a link is suggested: the contribution of each group of evidence to the score."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def explain(evidence: Collection, head: Head, u: int, v: int) -> tuple[float, fl
 
 
 def explain_popularity(ranker: Ranker, u: int, v: int) -> tuple[float, float, list[Reason]]:
-    """Return the score of v for a source without edges, 0, and the one reason for it."""
+    """Return the score of v for a source without edges, the base 0, and the only reason."""
     score, recent = float(ranker.popularity(u)[v]), int(ranker.link_counts(u, ranker.horizon)[v])
     share = 100 * ranker.horizon
     lately = "" if share >= 100 else f" among the latest {share:g}% of all links"

@@ -93,7 +93,7 @@ def leading_factors(
 
 
 def _orthonormal(x: Float32Array) -> Float32Array:
-    """Return an orthonormal basis of the columns, by their Gram matrix; no direction is lost."""
+    """Return an orthonormal basis of the columns, from their Gram matrix, of the same rank."""
     square, turn = np.linalg.eigh((x.T @ x).astype(np.float64))
     scale = np.sqrt(np.maximum(square, 1e-10 * max(square[-1], 1e-30)))
     return np.asarray(x @ (turn / scale).astype(np.float32))
@@ -104,7 +104,7 @@ def _is_decomposition(
 ) -> bool:
     """Return whether the vectors are orthonormal and S V = U Σ, for one random combination.
 
-    PROPACK reorthogonalizes only in part; where products with S are not exact it can return one
+    PROPACK reorthogonalizes only in part; if products with S are not exact, it can return one
     singular vector several times.
     """
     one = np.eye(len(s))

@@ -93,7 +93,7 @@ def learn(
     max_pairs: int = 4000,
     n_candidates: int = 500,
 ) -> tuple[Learned, Collection]:
-    """Return what was learned, and the evidence fitted last.
+    """Return the learned models, and the evidence fitted last.
 
     Each round hides `fraction` of the edges and learns from at most `max_pairs` sources.
     """
@@ -147,9 +147,9 @@ def hide(
     clock: Clock | None = None,
     keep_connected: bool = False,
 ) -> Hidden:
-    """Hide a random share of the edges; with a clock, only new ones and at most half of them.
+    """Hide a random share of the edges; with a clock, at most half of them and only new ones.
 
-    With `keep_connected`, no component falls apart, unless that would allow fewer than half as many
+    With `keep_connected`, no component is split, unless that would allow fewer than half as many
     edges.
     """
     real = np.flatnonzero(graph.sources != graph.targets)
@@ -188,7 +188,7 @@ class Sample(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
     def compared(self) -> dict[str, Compared]:
-        """Return links and what to compare them with, by question."""
+        """Return links and the pairs to compare them with, by question."""
         link, other, _, apart = (np.flatnonzero(self.kind == kind) for kind in range(4))
         if len(other) > 10 * _AGAINST:  # near misses too
             other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
@@ -322,7 +322,7 @@ def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
 
 
 def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, float]:
-    """Draw a few free nodes; return them, and the log of the number that each represents."""
+    """Draw a few free nodes; return them, and the log of how many nodes each represents."""
     nodes = np.flatnonzero(free)
     drawn = rng.choice(nodes, min(_CHANCE, len(nodes)), replace=False)
     return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))
@@ -522,8 +522,8 @@ def _popularity(
 ) -> tuple[float, Float64Array]:
     """Return the horizon of popularity that ranks the targets of cold sources best, and hit rates.
 
-    A source counts as cold: only the time at which it chooses is known. Without times, the hit rate
-    by rank is that of nodes without edges in the rest, if there are enough of them.
+    Each source is treated as cold: only the time at which it chooses is known. Without times, the
+    hit rate by rank is that of nodes without edges in the rest, if there are enough of them.
     """
     graph, rest = hidden.graph, hidden.rest
     bare = rest.out_degree + rest.in_degree == 0

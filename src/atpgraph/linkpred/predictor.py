@@ -180,7 +180,7 @@ class LinkPredictor(Estimator):
         return self.score_codes(*self._fitted().pair_codes(u, v), question)
 
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
-        """Return :meth:`score_pairs` of node indices, a bounded number at a time."""
+        """Return the scores of :meth:`score_pairs` for node indices, in blocks of bounded size."""
         self._fitted()
         head, scores = Registry("question", self.heads_)[question], np.empty(len(u))
         # Sorted by source, so that pieces of bounded size share few rows of evidence.
@@ -273,7 +273,7 @@ class LinkPredictor(Estimator):
         return self._lists(u, found, ("source", "target", "rate") if as_frame else None)
 
     def _lists(self, asked: Labels, found: list[Any], names: tuple[str, ...] | None) -> Any:
-        """Return the lists found for the nodes asked, the one list of a single node, or a frame."""
+        """Return the lists of several nodes, the list of a single node, or a data frame."""
         if names:
             labels, numbers = ([each[side] for each in found] for side in (0, 1))
             nodes = self.graph_.labels[self.graph_.codes(asked)]
@@ -364,7 +364,7 @@ class LinkPredictor(Estimator):
     def _promising(self, count: int) -> tuple[Int64Array, Float64Array]:
         """Return sources that have the likeliest links by short walks alone, best first.
 
-        The second array has an upper bound on the scores of the links of each.
+        The second array has, for each source, an upper bound on the scores of its links.
         """
         graph, weights = self.graph_, self.learned_.hits.weights
         active = np.flatnonzero(graph.out_degree + graph.in_degree > 0).astype(np.int64)
@@ -437,8 +437,8 @@ class LinkPredictor(Estimator):
         """Return a predictor with more edges, given as pairs of labels; nodes may be new.
 
         With `inplace`, this object is changed and returned; otherwise it stays as it is. The
-        learned weights and the singular vectors are kept; a new node gets its vectors by one
-        projection each. If the model uses times, the new nodes and edges count as the newest.
+        learned weights and the singular vectors are kept; each vector of a new node is one
+        projection. If the model uses times, the new nodes and edges count as the newest.
 
         Parameters
         ----------
@@ -488,7 +488,9 @@ class LinkPredictor(Estimator):
         return html_table("LinkPredictor, fitted", about)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the predictor to one ``.npz`` file: no pickle, safe to load from a stranger."""
+        """Write the predictor to one ``.npz`` file: no pickle, safe to load from an untrusted
+        source.
+        """
         self._fitted()
         predictor_file.save(self, path)
 

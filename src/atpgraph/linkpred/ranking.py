@@ -33,7 +33,7 @@ class Head:
     usual: Float64Array  # mean of each term over the pairs without a link that it was fitted on
 
     def score(self, terms: Float64Array) -> Float64Array:
-        """Return log-odds, up to a constant for a choice."""
+        """Return log-odds; for a choice among candidates, up to a constant common to all."""
         return np.asarray(terms @ self.weights + self.intercept)
 
 
@@ -58,7 +58,7 @@ class Ranked(NamedTuple):
 
 
 class Ranker:
-    """Find the best targets of sources in a graph by a head of its evidence.
+    """Find the best targets of sources in a graph with a head for its evidence.
 
     `n_candidates` nodes near a source are scored in full. `horizon` is the share of the edges that
     are recent: the most recent links rank the targets of sources without edges.
@@ -87,7 +87,7 @@ class Ranker:
         return np.log1p(recent) + 1e-6 * np.log1p(ever)
 
     def candidates(self, source: int, room: Room, k: int, known: bool = False) -> Int64Array:
-        """Return nodes near the source and popular ones, in the order of their numbers.
+        """Return nodes near the source and popular nodes, in the order of their indices.
 
         Targets that it has already are left out unless `known` is true.
         """
@@ -191,7 +191,7 @@ def fit_hit_rates(x: Float64Array, hit: BoolArray, own: Float64Array) -> tuple[F
 
 
 def fit_curve(x: Float64Array, y: Float64Array, weight: Float64Array) -> Curve:
-    """Fit a curve that never falls to means over groups of neighbors."""
+    """Fit a non-decreasing curve to means over groups of neighbors."""
     order = np.argsort(x, kind="stable")
     cuts = np.arange(0, len(order), max(_LEAST, len(order) // 200))
     total, center, mean = (
@@ -201,10 +201,10 @@ def fit_curve(x: Float64Array, y: Float64Array, weight: Float64Array) -> Curve:
 
 
 def fit_log_ratio(score: Float64Array, link: BoolArray, weight: Float64Array) -> Curve:
-    """Learn the log of the ratio of how often links and other pairs have a score.
+    """Learn the log ratio of the frequencies of a score among links and among other pairs.
 
-    Scores are put into bins of at least some links or of some share of the other pairs, the share
-    of links in the bins is made monotone, and half an example is added to each side.
+    Scores are put into bins with a minimum number of links or share of the other pairs, the shares
+    of links are made monotone, and half an example is added to each side.
     """
     good, bad = score[link], score[~link]
     good_weight, bad_weight = (weight[side] / weight[side].sum() for side in (link, ~link))

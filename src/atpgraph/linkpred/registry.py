@@ -1,4 +1,4 @@
-"""The rows of a benchmark: names, how to make each, and what turns our models into rows."""
+"""The rows of a benchmark by name, and the adapters that turn our models into rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atpgraph.util.checks import Registry, whole_number
 
 @dataclass(eq=False)
 class Embedding(EmbeddingMethod):
-    """The vectors that a function learns from a graph, as a row of a benchmark."""
+    """A row of a benchmark, with the vectors that a function learns from a graph."""
 
     name: str
     learn: Callable[[DiGraph, int, int], tuple[FloatArray, FloatArray]]  # dimension, then seed
@@ -124,7 +124,7 @@ ROWS = Registry("method", {row.key: row for row in _ROWS})
 
 
 def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
-    """Return the rows named, in the order of the table, then rows that are given as they are.
+    """Return the named rows, in the order of the table, then the rows given as objects.
 
     Names are separated by commas, or listed; a group (``ours``, ``rival``, ``trivial``, ``all``) is
     short for its rows.
@@ -145,8 +145,8 @@ def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
 def _published() -> dict[str, dict[str, float]]:
     """Return Hits@100 in percent by graph and method: table 8 of arXiv 2502.05724v2.
 
-    Empty cells of the file ran out of time or memory. The first three rows use no node features,
-    the others do where a graph has them.
+    An empty cell means that the method ran out of time or memory. The first three rows use no node
+    features; the others do if a graph has them.
     """
     with Path(__file__).with_name("published.csv").open(encoding="utf-8") as file:
         rows = {row.pop("method"): row for row in csv.DictReader(file)}

@@ -46,7 +46,7 @@ def layered(
     """Arrange nodes in rows by level.
 
     `sources` and `targets` are edges in either direction; edges within a row do not influence the
-    layout. `width` is the room that each node needs, without the gap to the next one. `start` has
+    layout. `width` is the space that each node needs, without the gap to the next node. `start` has
     positions for the initial order, by default the order of the nodes.
 
     Examples
@@ -165,7 +165,8 @@ def _positions(
     """Move nodes toward their neighbors; order and distances within a row are kept.
 
     The nearest positions that keep them are an isotonic regression, once each node's distance from
-    the beginning of its row is taken off. No row gets wider than the one that needs most room.
+    the beginning of its row is subtracted. No row gets wider than the row that needs the most
+    space.
     """
     x = np.zeros(links.count)
     offsets = []
@@ -216,7 +217,7 @@ def arranged(
     """Arrange a graph on a page: components on shelves, levels as rows, the lowest at the bottom.
 
     Levels count from 1 in every connected component, edges have either direction, and `width` is
-    the room that each node needs, in inches.
+    the space that each node needs, in inches.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Draw a graph or a model by the name of a kind of picture, and write pictures to files."""
+"""Draw levels, maps and objectives of graphs and models, and write pictures to files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _model(thing: Any, otherwise: str) -> ATP:
 
 @cache
 def _figure_class() -> Any:
-    """Return the class of all figures; without Matplotlib, the error says what to install."""
+    """Return the class of all figures; without Matplotlib, the error says how to install it."""
     try:
         from matplotlib.figure import Figure as Plain
     except ImportError:

@@ -132,7 +132,7 @@ def _spread_ends(
     targets: Int64Array,
     width: Float64Array,
 ) -> None:
-    """Let the edges of a node end side by side along its box, in the order they come from."""
+    """Spread the ends of a node's edges along its box, ordered by their other ends."""
     sides: dict[tuple[int, bool], list[tuple[float, int, int]]] = {}
     for edge, (u, v) in enumerate(zip(sources.tolist(), targets.tolist(), strict=True)):
         route = routes[edge]

@@ -1,4 +1,4 @@
-"""Self-contained HTML reports: one file, no scripts, nothing loaded from elsewhere."""
+"""Self-contained HTML reports: one file, no scripts, and no external resources."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def write_index(folder: str | os.PathLike[str], html: str) -> Path:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+        raise InputError(f"Cannot create the folder {folder}: {error.strerror}.") from error
     return write_page(Path(folder) / "index.html", html)
 
 

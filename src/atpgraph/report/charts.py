@@ -185,7 +185,7 @@ def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
 
 
 def figure(title: str, chart: str) -> str:
-    """Return a chart, or the HTML that replaces it, under its title."""
+    """Return a chart, or the HTML in its place, under its title."""
     return f"<figure><h3>{escape(title)}</h3>{chart}</figure>"
 
 
@@ -204,7 +204,7 @@ def _legend(entries: Iterable[tuple[str, Color]]) -> str:
 
 
 def method_colors(rankings: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return color numbers of the methods that are ranked highest anywhere, best first.
+    """Return color numbers for the methods that rank highest under any protocol, best first.
 
     The other methods are drawn in gray, so that a color means the same in all charts.
 
@@ -260,7 +260,7 @@ def _round_up(value: float) -> float:
 
 
 def _number(value: float) -> str:
-    """Return a number as short as it reads well."""
+    """Return a number as short, readable text."""
     if value != 0 and abs(value) < 0.001:
         return f"{value:.0e}".replace("e-0", "e-")
     if abs(value) >= 10_000 and value % 100 == 0:

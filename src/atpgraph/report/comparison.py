@@ -131,7 +131,7 @@ class _Page:
         return report.grid(figures) + report.quiet("First seed.")
 
     def _charts(self, kind: str, x_label: str, lines: Callable[[str], list[report.Line]]) -> str:
-        """Return a chart of the headline metric against something for each protocol."""
+        """Return charts of the headline metric against another quantity, one per protocol."""
         figures = []
         for protocol in self.result.protocols:
             name = _metric(self.result.headline(protocol))
@@ -202,7 +202,7 @@ class _Page:
         items = "".join(f"<li><b>{escape(n)}</b>: {escape(t)}</li>" for n, t in told.items())
         short = ""
         if result.test_edges < result.requested:
-            short = f" Of {result.requested:,} requested, only {result.test_edges:,} can go."
+            short = f" Of {result.requested:,} requested, only {result.test_edges:,} can be."
         return (
             "<p>For every seed, edges are tried in random order and taken out if the rest stays as "
             f"connected as it was, ignoring directions; self-loops are never taken.{short} Methods "

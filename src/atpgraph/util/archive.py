@@ -172,7 +172,7 @@ def parse_json(raw: str) -> Any:
 
 
 def read_json(path: str | os.PathLike[str], hint: str) -> Any:
-    """Return the content of a JSON file; `hint` says what it should be and how to get one."""
+    """Return the content of a JSON file; `hint` says which kind is expected and how to get one."""
     file = Path(path)
     kind, _, remedy = hint.partition("; ")
     try:
@@ -237,7 +237,7 @@ def _arrays(
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
-    """Read a member, once its header agrees with its length."""
+    """Read a member, after checking its header against its length."""
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     with archive.open(info) as member:
         read_header = readers[npy.read_magic(member)]

@@ -1,8 +1,8 @@
-"""The conditional logit: which of these candidates is chosen?
+"""The conditional logit, which predicts which of several candidates is chosen.
 
 With features x the probability of a candidate is softmax(w·x) over its group: McFadden's model of
-choice, and the listwise loss of learning to rank. It is convex, so the result does not depend on a
-starting point, and a ranking is one product of a matrix and a vector.
+choice, and the listwise loss of learning to rank. The loss is convex, so the result does not depend
+on a starting point, and a ranking is one product of a matrix and a vector.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Choices:
 
     @cached_property
     def start(self) -> Int64Array:
-        """Where the rows of each group begin, and where the last ends."""
+        """The first row of each group, and the end of the last group."""
         return np.searchsorted(self.group, np.arange(self.n_groups + 1)).astype(np.int64)
 
     def part(self, groups: BoolArray) -> Choices:
@@ -226,8 +226,8 @@ def loss_and_slope(
 ) -> float:
     """Return the negative log-likelihood; add its slope by every weight to `slope`.
 
-    Group by group, so that its rows are still in the cache when the slope needs them: a product of
-    matrices reads all rows twice, and starts threads for it. `scores` is room to work in.
+    It works group by group, so that the rows are still in the cache when the slope needs them; a
+    product of matrices would read all rows twice and start threads. `scores` is scratch space.
     """
     width = len(weight)
     even = width - width % 4

@@ -60,8 +60,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The temporary file keeps the suffix of `path` (some writers choose a format by it) and is
     removed when the block raises. A file that is replaced passes on its permissions. An
-    operating-system error while writing becomes an `InputError`. What is written to ``"-"`` goes to
-    standard output once it is complete.
+    operating-system error while writing becomes an `InputError`. Output to ``"-"`` goes to standard
+    output once it is complete.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; it takes the place of `path` if the block succeeds.
 
-    `path` is a new name or a folder that holds nothing but entries in `known`; a folder with
-    anything else in it is an InputError.
+    `path` is a new name or a folder with no entries but those in `known`; a folder with anything
+    else raises an InputError.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
 
 
 def _put(temporary: Path, target: Path, *, old: bool) -> None:
-    """Put a finished folder in its place, and remove the old one from there."""
+    """Put a finished folder in its place and remove the old one."""
     if not old:
         temporary.rename(target)
     elif _exchange(temporary, target):
@@ -225,7 +225,7 @@ def _neighbor(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tup
 
 
 def _removing(temporary: Path) -> Callable[..., None]:
-    """Return a function that removes the neighbor; after a success there is none."""
+    """Return a function that removes the neighbor, which no longer exists after a success."""
 
     def remove(*_: object) -> None:
         if temporary.is_dir():
@@ -252,7 +252,7 @@ def _prefix(target: Path) -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a name is one that a writer, living or killed, gave to unfinished work."""
+    """Return whether a name is that of the unfinished output of a running or killed writer."""
     return name.startswith(".") and _MARK in name
 
 
@@ -282,7 +282,7 @@ def remove_folder(path: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two paths in one step; return False where the system cannot."""
+    """Swap two paths in one step; return False if the system cannot."""
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):

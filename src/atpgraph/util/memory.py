@@ -1,4 +1,4 @@
-"""Measure memory: the budget, what the machine has free, and the peak of a block of code.
+"""Measure memory: the budget, the free memory, and the peak of a block of code.
 
 psutil would not help much: it knows neither the limit of a container nor the peak of a block.
 """
@@ -70,7 +70,7 @@ def peak_megabytes() -> float:
 
 @contextlib.contextmanager
 def peak_memory() -> Iterator[SimpleNamespace]:
-    """Measure how far the resident memory rises above where it was when the block began.
+    """Measure how far the resident memory rises above its size at the start of the block.
 
     The object yielded gets ``bytes`` when the block ends.
 
@@ -102,7 +102,7 @@ def peak_memory() -> Iterator[SimpleNamespace]:
 
 
 def human_bytes(amount: float) -> str:
-    """Return `amount` in the unit that reads best.
+    """Return `amount` as text, in a suitable unit.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def human_bytes(amount: float) -> str:
 
 
 def _high_water_mark() -> int | None:
-    """Return the most resident bytes so far."""
+    """Return the largest number of resident bytes so far."""
     # Not getrusage on Linux: its maximum is handed down from the process that started this one.
     mark = _field("/proc/self/status", "VmHWM")
     if mark is not None:

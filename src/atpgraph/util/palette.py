@@ -1,6 +1,6 @@
 """The colors of reports, pictures and documentation, light and dark.
 
-Text has a contrast of at least 4.5 : 1 (WCAG AA) on paper and wash, marks in charts 3 : 1.
+Text has a contrast of at least 4.5 : 1 (WCAG AA) on both backgrounds, marks in charts 3 : 1.
 """
 
 from __future__ import annotations

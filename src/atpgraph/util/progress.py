@@ -1,7 +1,7 @@
 """Print to a terminal: notes, and the progress of long work.
 
 Library code opens a :func:`stage` and advances it. A stage is shown only inside the block of a
-display, which commands open, and estimators with ``verbose=True``.
+display, which commands and estimators with ``verbose=True`` open.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _Running:
 
 
 class LineDisplay:
-    """Print stages to standard error: their start, the share done now and then, their time.
+    """Print stages to standard error: their start, sometimes their progress, and their time.
 
     Once closed it prints nothing: a thread that Ctrl-C left behind may still begin a stage.
     """

@@ -42,8 +42,8 @@ def kernel_seed(rng: np.random.Generator) -> np.uint64:
 def seed_of_svds(rng: np.random.Generator) -> dict[str, Any]:
     """Return the argument that passes `rng` to :func:`scipy.sparse.linalg.svds`.
 
-    If the rank is too low, its solvers draw vectors themselves, and a start vector does not seed
-    them.
+    If the rank is too low, the solvers draw vectors of their own, which a start vector does not
+    seed.
     """
     from scipy.sparse.linalg import svds
 

@@ -1,9 +1,9 @@
 """Run work on threads so that Ctrl-C can end it.
 
 Python handles a signal in the main thread, never inside compiled code. So long work runs on other
-threads while the main thread waits. When the wait is interrupted, tasks not begun are dropped, and
-work under way ends at its next :func:`checkpoint`; the thread of a kernel without checkpoints ends
-after the kernel, or with the process.
+threads while the main thread waits. When the wait is interrupted, tasks that have not begun are
+dropped, and running work ends at its next :func:`checkpoint`; the thread of a kernel without
+checkpoints ends after the kernel, or with the process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 class Workers:
-    """Threads for the tasks of a block; its end waits for them, unless it ends by an exception.
+    """Threads for the tasks of a block, which waits for them unless it ends with an exception.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def checkpoint() -> None:
 
 
 def interruptible(work: Callable[..., R], *arguments: Any) -> R:
-    """Return what `work` returns; Ctrl-C need not wait for its end.
+    """Run `work` and return its result; Ctrl-C need not wait for its end.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Advisor:
     """Suggest who should answer a question.
 
     An advisor never changes: :meth:`welcome` and :meth:`update` return a new one, and a service
-    keeps answering with the old one until then.
+    answers with the old one until then.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Advisor:
 
     @cached_property
     def expertise(self) -> Expertise:
-        """Difficulty of questions and expertise of people; computed when first asked for."""
+        """Difficulty of questions and expertise of people; computed on first use."""
         if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise
@@ -243,7 +243,7 @@ class Advisor:
         )
 
     def warm_up(self) -> None:
-        """Compute what all questions share, so that the first one does not have to wait for it."""
+        """Compute the data that all questions share, so that the first one need not wait for it."""
         last = self.history.n_questions - 1
         again = Query.again(self.history.records, last).question if last >= 0 else Question()
         self.ask(again, k=1)
@@ -335,7 +335,7 @@ class Advisor:
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
             raise InputError(
-                f"{site.path} is another site than the advisor was trained on: train a new one."
+                f"{site.path} is not the site that the advisor was trained on: train a new one."
             )
         history = History.latest(records)
         codes = history.codes([person.user for person in self.newcomers])

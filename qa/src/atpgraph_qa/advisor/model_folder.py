@@ -219,8 +219,8 @@ class ModelFolder:
             raise InputError(f"{folder} names a text model that does not exist: train it again.")
         if model.digest != stated.get("digest"):
             raise InputError(
-                f"{folder} was trained with another text model than the {model.name!r} that is "
-                "here: train it again."
+                f"{folder} was trained with a different text model than the "
+                f"{model.name!r} here: train it again."
             )
         return model
 
@@ -246,7 +246,7 @@ class ModelFolder:
     def stored_expertise(self) -> bytes:
         """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
 
-        A model from which somebody was erased has none: computing it takes minutes.
+        A model from which somebody was erased has none, because computing it takes minutes.
         """
         try:
             return (self.path / EXPERTISE).read_bytes()
@@ -266,8 +266,8 @@ class ModelFolder:
         """Return the same for the site that the model was trained on; any other raises an error."""
         if fingerprint(site) != self.manifest.get("site"):
             raise InputError(
-                f"{self.path} was trained on another site than {site.path}, or on another dump of "
-                "it: train it again."
+                f"{self.path} was trained on a different site than {site.path}, or a different "
+                "dump of it: train it again."
             )
         return self.expertise()
 
@@ -336,7 +336,7 @@ def _arrays(records: Records) -> dict[str, AnyArray]:
 
 
 def _json_lines(lines: list[str]) -> str:
-    """Return a list as JSON, in parts: other threads wait while one is written."""
+    """Return a list as JSON, in parts, because other threads wait while a part is written."""
     parts = (json.dumps(lines[at : at + _PART])[1:-1] for at in range(0, len(lines), _PART))
     return f"[{', '.join(parts)}]"
 

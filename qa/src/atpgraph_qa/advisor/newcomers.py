@@ -124,7 +124,7 @@ def _check(history: History, people: Sequence[Newcomer]) -> None:
 
 
 def _answers(history: History, arrivals: Sequence[Arrival]) -> tuple[AnswerTable, BoolArray]:
-    """Return answers that represent newcomers, and which are accepted.
+    """Return the answers that represent newcomers, and which of them are accepted.
 
     They are the newcomer's first answers, or represent what they declared.
     """

@@ -212,7 +212,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided about a person: the rule that excluded them or ``asked``, and a sentence."""
+    """The decision about a person: the rule that excluded them or ``asked``, and a sentence."""
 
     person: int
     rule: str
@@ -331,14 +331,16 @@ class Dispatcher:
         return np.asarray(result & ~np.isin(candidates, np.array(busy, dtype=np.int64)))
 
     def eligible(self, query: Query) -> BoolArray:
-        """Return which users are worth ranking, by activity and groups; unknown ones are last."""
+        """Return which users are worth ranking, by activity and groups; the last entry is for
+        others.
+        """
         result = np.ones(query.history.n_users + 1, dtype=np.bool_)
         for _, passed in self._eligibility(query):
             result &= passed
         return result
 
     def _eligibility(self, query: Query) -> list[tuple[str, BoolArray]]:
-        """Return the verdicts of the cheap rules about all users, with a phrase for each."""
+        """Return which users pass each of the cheap rules, with a phrase for each rule."""
         rule, history = self.policy, query.history
         checks = []
 
@@ -434,7 +436,7 @@ class Dispatcher:
     def _adjusted(
         self, query: Query, candidates: Int64Array, scores: Float64Array, now: int
     ) -> Float64Array:
-        """Return the scores plus what people declared, minus the load of the week."""
+        """Return the scores plus the bonus for declared tags, minus the load of the week."""
         rule, tags = self.policy, set(query.question.tags)
         adjusted = scores.astype(np.float64)
 
@@ -462,7 +464,7 @@ class Dispatcher:
     def _with_newcomers(
         self, chosen: Int64Array, fresh: BoolArray, candidates: Int64Array, scores: Float64Array
     ) -> Int64Array:
-        """Return the best, but with as many newcomers at the end as are owed so far."""
+        """Return the best, with as many newcomers at the end as their share requires so far."""
         self.log.places += len(chosen)
         owed = int(self.log.places * self.policy.newcomer_share) - self.log.newcomers
         missing = min(owed - int(fresh[chosen].sum()), len(chosen))
@@ -479,6 +481,6 @@ class Dispatcher:
 def best(
     candidates: Int64Array, scores: Float64Array, places: Int64Array, count: int
 ) -> Int64Array:
-    """Return the first `count` of some places by score, then id."""
+    """Return the first `count` of some positions by score, then id."""
     by_id = places[np.argsort(candidates[places], kind="stable")]
     return by_id[largest(scores[by_id], count)]

@@ -113,7 +113,7 @@ class Readers:
     def restart(self, advisor: Advisor, started: list[_Reader] | None = None) -> None:
         """Restart from an advisor; questions go to the old readers until the new ones are ready.
 
-        `started` are new readers that know what the advisor knows.
+        `started` are new readers with the data of the advisor.
         """
         with self._changing:
             self._advisor = advisor
@@ -160,7 +160,7 @@ class Readers:
 
 
 class _Remote(Ranker):
-    """A reader that serves one question; if it fails, this process does the work."""
+    """A reader that answers one question; if it fails, this process does the work."""
 
     def __init__(self, reader: _Reader, advisor: Advisor) -> None:
         super().__init__(advisor.router, advisor.hierarchy)
@@ -233,8 +233,13 @@ def _made(advisor: Advisor, count: int) -> list[_Reader]:
     with tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
         share(advisor, Path(folder))
         made = [_Reader(folder) for _ in range(count)]
-        for reader in made:
-            reader.receive()  # it has mapped the file, whose name is not needed any more
+        try:
+            for reader in made:
+                reader.receive()  # it has mapped the file, whose name is not needed any more
+        except EOFError:
+            for reader in made:
+                reader.end()
+            raise
     return made
 
 
@@ -354,7 +359,7 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def _yield_to_others() -> None:
-    """Lower the priority of this thread: readers that answer need the cores more."""
+    """Lower the priority of this thread, because readers that answer need the cores more."""
     if sys.platform == "linux":  # elsewhere priorities are those of processes
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 

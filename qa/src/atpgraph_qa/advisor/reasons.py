@@ -24,8 +24,8 @@ _NOBODY = np.zeros(0, dtype=np.int64)
 class Hierarchy:
     """Levels of people in the competition graph of a site, its cycles broken.
 
-    They are not used for ranking: counts of answers, votes and acceptances tell as much about
-    people (docs/evidence/routing.md).
+    They are not used for ranking: counts of answers, votes and acceptances are as informative
+    (docs/evidence/routing.md).
     """
 
     users: Int64Array = field(default_factory=lambda: _NOBODY)  # ids, ascending

@@ -119,7 +119,7 @@ class ColdRoute(Baseline):
 class Oracle(UserScore):
     """Ranks by the planted expertise, interests, helpfulness, topics and difficulties.
 
-    Among people who answered, the most expert one is the likeliest to be accepted. Among all, a
+    Among people who answered, the most expert person is the likeliest to be accepted. Among all, a
     person has to see the question, answer it before enough others have, and give the best of the
     answers; the chance of this is computed with the mean of the competitors. `truth` is the
     ``truth.npz`` of :func:`~atpgraph_qa.write_dump`.
@@ -147,7 +147,7 @@ class Oracle(UserScore):
         return np.append(planted, -1.0)[find_ids(self._user, users)]
 
     def _chance(self, topic: int, difficulty: float) -> Float64Array:
-        """Return for every planted user a number that grows with the chance to be accepted."""
+        """Return, for every simulated user, a number that grows with the chance of acceptance."""
         skill = self._expertise[:, topic]
         if self.pool == "own":
             return skill

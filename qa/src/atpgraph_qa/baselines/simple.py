@@ -74,7 +74,7 @@ def _fading(query: Query) -> Float64Array:
 
 
 def _answered(query: Query, of_question: FloatArray) -> Float64Array:
-    """Return for each answer a number of its question."""
+    """Return, for each answer, the given number of its question."""
     return of_question[query.history.answers.question].astype(np.float64)
 
 
@@ -92,7 +92,7 @@ def mean_votes(query: Query) -> Float64Array:
 
 
 def recent_activity(query: Query) -> Float64Array:
-    """Count answers, each half as much after every thirty days."""
+    """Count answers, with a half-life of thirty days."""
     return query.history.per_user(_fading(query))
 
 
@@ -104,7 +104,7 @@ def topic_activity(query: Query) -> Float64Array:
 
 
 def similar_activity(query: Query) -> Float64Array:
-    """Sum squared similarities of the questions answered, halving every thirty days."""
+    """Sum squared similarities of the questions answered, with a half-life of thirty days."""
     each = _answered(query, np.maximum(_similarity(query), 0.0) ** 2)
     return query.history.per_user(each * _fading(query))
 
@@ -156,7 +156,7 @@ class RouterWithNewcomers(Router):
 
 
 def open_places(scores: Float64Array, few: BoolArray, every: int) -> Int64Array:
-    """Return the places, from 1, if each `every`-th goes to the best of `few` not yet listed.
+    """Return places, from 1, by score; every `every`-th is for the best of `few` not yet placed.
 
     Equal scores keep their order.
 

@@ -48,7 +48,7 @@ class Level(UserScore):
 
 
 class Qdee(UserScore):
-    """Ranks people by how near their expertise is to the difficulty of the question (QDEE).
+    """Ranks people by the distance of their expertise from the question's difficulty (QDEE).
 
     Both are agony ranks in the graph with expertise-gain edges. The difficulty of a new question is
     the largest among those of the asker's last three questions and the mean of its neighbors in
@@ -124,8 +124,9 @@ class Structure:
     def source(self, query: Query, near: Int64Array) -> Float64Array:
         """Return the source vector of a cold question, by the paper's rule.
 
-        The hardest of the asker's latest questions; for a new asker, the mean over the questions
-        at positions `near`; where there is neither, the mean over all resolved questions.
+        It is the vector of the hardest of the asker's latest questions; for a new asker, the mean
+        over the questions at positions `near`; if there are none, the mean over all resolved
+        questions.
         """
         if self.atp is None:
             return np.zeros(1)
@@ -144,8 +145,8 @@ class Structure:
     def folded(self, query: Query) -> Float64Array:
         """Return the source vector of a cold question by fold-in.
 
-        Its edges: from the asker and the asker's latest question, and to those whose answers were
-        accepted for the resolved questions nearest in text (BM25).
+        Its edges come from the asker and the asker's latest question, and lead to the people whose
+        answers were accepted for the resolved questions nearest in text (BM25).
         """
         if self.atp is None:
             return np.zeros(1)

@@ -43,7 +43,7 @@ class TextSpace:
             self._encode, self._rows = learn(history, counts, random_state)
 
     def of_questions(self, history: History) -> Any:
-        """Return a row for every question known so far; no columns where there are no words."""
+        """Return a row for every question known so far; no columns if there are no words."""
         n = history.n_questions
         if self._encode is None:
             return np.zeros((n, 0))
@@ -123,7 +123,7 @@ def documents(history: History, counts: Any, random_state: int) -> tuple[Encode,
 
 
 def _inferred(model: Any, seed: int, counts: Any) -> Float64Array:
-    """Infer vectors as ``infer_vector``, but not from Python's salted hash of the words."""
+    """Infer vectors like ``infer_vector``, but without Python's salted hash of the words."""
     from gensim.models import doc2vec
 
     rows = []
@@ -209,9 +209,9 @@ class CqaRank(Baseline):
     """Topics of the people times their standing in every topic.
 
     Topics come from LDA over the questions. The standing is a PageRank for every topic on the graph
-    asker → answerer, an edge weighing as much as its questions are about the topic, restarts going
-    to people by how much they answer about it. A person scores
-    (1 − JS(θ_u, θ_q)) · Σ_z θ_q(z) R_z(u), JS being the Jensen–Shannon divergence.
+    asker → answerer, where an edge weighs as much as its questions are about the topic, and
+    restarts go to people by how much they answer about it. A person scores (1 − JS(θ_u, θ_q)) · Σ_z
+    θ_q(z) R_z(u), JS being the Jensen–Shannon divergence.
     """
 
     name = "cqarank"

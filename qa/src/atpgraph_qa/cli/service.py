@@ -21,7 +21,7 @@ File = Annotated[Path, arg("The backup.")]
 
 @dataclass(frozen=True)
 class Place:
-    """Where the settings and the data of the service are, as typed."""
+    """The typed options for the settings and the data of the service."""
 
     config: Annotated[Path | None, opt("TOML file with settings.", "--config", "-c")] = None
     database: Annotated[str | None, opt("postgresql://…", show_default="SQLite")] = None
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Server(Place):
-    """The same, and the address at which the service listens."""
+    """The same options, and the address at which the service listens."""
 
     host: Annotated[str | None, opt("Address to listen on.")] = None
     port: Annotated[int | None, opt("Port; 0 takes a free one.")] = None

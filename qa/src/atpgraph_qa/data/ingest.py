@@ -2,7 +2,7 @@
 
 A dump is a folder of XML files or the site's 7z archive. Nothing is extracted to disk: the members
 of an archive are decompressed in memory, piece by piece, and matched by their file name alone, so
-no name in an archive can point outside of anything.
+no name in an archive can point outside the store.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def ingest(
     """Read a data dump into a store, replacing an earlier one.
 
     Memory does not grow with the size of the files: blocks of rows are parsed by a few threads
-    and written as they come. Only one bit is kept per row, which says that its Id was seen.
+    and written as they come. Per row, only a bit is kept, to recognize an Id that was seen before.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class Batch:
             self.counts[what] += count
 
     def _typed(self, texts: list[list[str | None]], columns: tuple[Column, ...]) -> Columns:
-        """Return typed columns of the sound rows; each other row adds a message to `broken`."""
+        """Return typed columns of the valid rows; every other row adds a message to `broken`."""
         result: Columns = {}
         reasons: dict[int, str] = {}
         for column, text in zip(columns, texts, strict=True):

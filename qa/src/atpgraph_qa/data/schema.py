@@ -6,7 +6,7 @@ One list drives parsing, validation and storage. Every time is an int64 number o
 
 ``owner_id`` is NULL for deleted users and for the Community account (−1), which is not a person.
 ``user_id`` of a vote is stored for bounties only (types 8 and 9), ``amount`` is in reputation
-points. ``tags`` of a question is a list of strings, NULL where the dump has none.
+points. ``tags`` of a question is a list of strings, NULL if the dump has none.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Site:
 
     @cached_property
     def bounties(self) -> Bounties:
-        """All bounties; none where the dump had no votes."""
+        """All bounties; none if the dump had no votes."""
         offered = load_arrow()[1].field("type") == BOUNTY_START
         _, created_ms, post, amount, user, _ = self._by_date(
             "votes", "post_id", "amount", "user_id", "type", where=offered
@@ -171,7 +171,7 @@ class Site:
 
     @cached_property
     def tags(self) -> QuestionTags:
-        """Tags of every question; empty where the dump has none."""
+        """Tags of every question; empty if the dump has none."""
         arrow, compute = load_arrow()
         lists = self._text("questions", "tags", self.questions.id)
         flat = lists.flatten()
@@ -183,21 +183,21 @@ class Site:
 
     @cached_property
     def links(self) -> Links:
-        """Links both of whose ends are questions of the site, by date."""
+        """Links between two questions of the site, by date."""
         _, created_ms, post, related, kind = self._by_date("links", "post_id", "related_id", "type")
         source, target = (find_ids(self.questions.id, ids) for ids in (post, related))
         return Links(source, target, kind, created_ms).take((source >= 0) & (target >= 0))
 
     def titles(self, positions: npt.ArrayLike | None = None) -> list[str]:
-        """Return titles of questions, all or those at `positions`; "" where the dump has none."""
+        """Return titles of questions, all or those at `positions`; "" for missing ones."""
         return self._strings("questions", "title", self.questions.id, positions)
 
     def question_bodies(self, positions: npt.ArrayLike | None = None) -> list[str]:
-        """Return bodies of questions as HTML, "" where the dump has none."""
+        """Return bodies of questions as HTML, "" for missing ones."""
         return self._strings("questions", "body", self.questions.id, positions)
 
     def answer_bodies(self, positions: npt.ArrayLike | None = None) -> list[str]:
-        """Return bodies of answers as HTML, "" where the dump has none."""
+        """Return bodies of answers as HTML, "" for missing ones."""
         return self._strings("answers", "body", self.answers.id, positions)
 
     @cached_property

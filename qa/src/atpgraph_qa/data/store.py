@@ -1,7 +1,7 @@
 """A site on disk: a folder of Parquet files behind a manifest.
 
-Every tool reads Parquet; in a trial with 101 MB of posts it took 34 MB where a DuckDB file took 132
-MB, and less time to write. The schema is in :mod:`atpgraph_qa.data.schema`.
+Many tools read Parquet. In a trial with 101 MB of posts, it took 34 MB, compared with 132 MB for a
+DuckDB file, and less time to write. The schema is in :mod:`atpgraph_qa.data.schema`.
 
 ::
 
@@ -41,7 +41,7 @@ VECTORS = "vectors-"
 
 
 def load_arrow() -> tuple[Any, Any]:
-    """Import `pyarrow` and `pyarrow.compute`, where they are used: it takes a tenth of a second."""
+    """Import `pyarrow` and `pyarrow.compute` on use, since this takes a tenth of a second."""
     import pyarrow
     import pyarrow.compute
 
@@ -139,7 +139,7 @@ def read_manifest(site: str | os.PathLike[str]) -> dict[str, Any]:
     named = isinstance(folder, str) and re.fullmatch(rf"{_TABLES}\w+", folder)
     if not named or not all(type(count) is int and count >= 0 for count in counts):
         raise InputError(
-            f"{path} names no folder of tables with counts of their rows: ingest the dump again."
+            f"{path} lacks the folder of the tables or their row counts: ingest the dump again."
         )
     return manifest
 
@@ -161,7 +161,7 @@ def read_table(
             rows = parquet.read_table(file, columns=columns, use_threads=True)
         expected = arrow.schema([table_schema(table).field(name) for name in columns])
         if not rows.schema.equals(expected) or len(rows) != manifest["rows"][table]:
-            raise InputError(f"{path} is not the table of this site: ingest the dump again.")
+            raise InputError(f"{path} is not a table of this site: ingest the dump again.")
         rows.validate(full=True)
     except (OSError, KeyError, arrow.ArrowException) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -2,9 +2,9 @@
 
 A dump file is one root element with a million ``<row …/>`` in it. A ``<`` cannot occur inside an
 attribute value of well-formed XML, so ``<row`` always begins a row, and blocks of whole rows can be
-parsed one by one, in any thread. A block is parsed by libxml2 in small pieces; a piece that does
-not parse is cleaned of illegal characters and parsed again, and if that fails too, row by row, so
-that one broken row costs one row.
+parsed one by one, in any thread. libxml2 parses a block in small pieces. A piece that fails is
+cleaned of illegal characters and parsed again. If that fails too, it is parsed row by row, so that
+one broken row costs one row.
 
 The input is treated as hostile: a document type declaration is an error, so there are no entities
 to expand; the parser never opens a file; a row larger than 64 MiB is skipped and counted instead of

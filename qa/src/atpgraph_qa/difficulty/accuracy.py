@@ -52,7 +52,7 @@ def halves(
 ) -> tuple[BoolArray, BoolArray]:
     """Split the questions into a validation half and a test half, as masks.
 
-    Anything that is chosen (a method, a number) is chosen on the first; the second only reports.
+    Choices (of a method or a number) are made on the first; the second is only for reporting.
     The validation half is drawn at random, or has the earlier questions.
     """
     if by not in ("random", "time"):
@@ -108,7 +108,7 @@ class Accuracy:
     ties: int  # how many of them the method leaves open
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form of the JSON output."""
+        """Return plain values for the JSON output."""
         return {
             "accuracy": {"mean": self.mean, "low": self.low, "high": self.high},
             "accuracy_skip_ties": self.skip_ties,

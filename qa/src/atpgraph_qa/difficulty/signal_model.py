@@ -86,7 +86,7 @@ def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
 
 
 def percentiles(values: Float64Array) -> Float64Array:
-    """Return mid-rank percentiles less a half, 0 where a value is unknown.
+    """Return mid-rank percentiles minus ½, 0 where a value is unknown.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _weights(
 def cross_fitted(
     signals: Signals, truth: BountyTruth, first: BoolArray, random_state: int = 0
 ) -> Scores:
-    """Score each half of the questions compared with the weights of the other half.
+    """Score each half of the compared questions with the weights of the other half.
 
     `first` is true for the questions of the first half. Scores are percentiles within their half,
     which makes the two halves comparable.

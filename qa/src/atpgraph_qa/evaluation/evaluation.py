@@ -101,7 +101,7 @@ class ProtocolResult:
         return paired_bootstrap(first, second)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shape that ``atp qa evaluate --json`` prints."""
+        """Return the results in the form that ``atp qa evaluate --json`` prints."""
         methods: dict[str, Any] = {}
         for name, ranks in self.ranks.items():
             spread = {metric: bootstrap(v).to_json() for metric, v in ranks.metrics().items()}
@@ -125,8 +125,8 @@ class ProtocolResult:
     def by_earlier_answers(self) -> list[dict[str, Any]]:
         """Return MRR of every method by how many answers the accepted answerer had given before.
 
-        With everybody who answered before as a candidate, those in the first group, with none,
-        cannot be found.
+        If everybody who answered before is a candidate, the people in the first group, without
+        earlier answers, cannot be found.
         """
         groups = []
         for least, most in EARLIER:
@@ -264,8 +264,8 @@ def _run(
 def _outcome(method: Method, case: Case, scores: Float64Array) -> tuple[float, ...]:
     """Return how a method did on a question.
 
-    Rank of the right person and of the first who answered, the first choice, whether it was right,
-    and the router's confidence in it; NaN where there is none.
+    The result has the rank of the right person, that of the first who answered, the first choice,
+    whether it was right, and the router's confidence in it; NaN for missing values.
     """
     rank = rank_of(scores, case.place) if case.place >= 0 else np.inf
     answered = first_rank(scores, np.isin(case.candidates, case.answerers))
@@ -311,6 +311,6 @@ def first_rank(scores: Float64Array, wanted: BoolArray) -> float:
 
 
 def frequencies(people: npt.ArrayLike) -> Int64Array:
-    """Return how often each of the people occurs, the most frequent one first."""
+    """Return how often each person occurs, in descending order."""
     counts = np.unique(np.asarray(people), return_counts=True)[1]
     return np.sort(counts)[::-1].astype(np.int64)

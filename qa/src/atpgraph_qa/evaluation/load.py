@@ -34,7 +34,7 @@ class LoadReport:
         return len(next(iter(self.policies.values())).ranks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shape that ``atp qa load --json`` prints."""
+        """Return the results in the form that ``atp qa load --json`` prints."""
         plain = next(iter(self.policies.values())).reciprocal
         rows = {}
         for name, run in self.policies.items():
@@ -122,7 +122,7 @@ class PolicyRun:
 
 
 def _rank(place: int, chosen: Choice) -> float:
-    """Return the rank of a candidate: the place among the chosen, else by score behind them."""
+    """Return the rank of a candidate: among the people chosen, or else by score after them."""
     if place < 0 or not chosen.allowed[place]:
         return float("inf")
     if np.any(chosen.positions == place):

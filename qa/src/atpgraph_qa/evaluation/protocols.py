@@ -1,11 +1,11 @@
 """Choose test questions, the candidates for each, and what methods may know, in five ways.
 
 ``paper-existing``, ``paper-new``
-    The paper's cold questions. Existing askers: those with at least two questions, of which at
-    least two have an accepted answer and answers of at least five people; the last such question is
-    the test question. New askers: their only question, with an accepted answer and answers of at
-    least five people. Candidates are the people who answered. Everything else on the site, earlier
-    or later, may be known: time plays no part in this protocol.
+    The paper's cold questions. Existing askers: those with at least two questions that have an
+    accepted answer and answers by at least five people; the last such question is the test
+    question. New askers: their only question, with an accepted answer and answers of at least five
+    people. Candidates are the people who answered. Everything else on the site, earlier or later,
+    may be known: time plays no part in this protocol.
 ``time-own``, ``time-all``
     Methods learn from what was known before a date; the test questions are all later ones with an
     accepted answer. Each is ranked with what was known just before it was asked. Candidates are

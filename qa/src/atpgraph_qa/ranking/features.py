@@ -7,8 +7,8 @@ serving the weighted sums.
 
 Counts and rates are those of the last Monday (:mod:`~atpgraph_qa.ranking.weekly`), which spares
 most of the work when many questions are ranked; activity, similarity, tags and the asker's own
-history are of the moment. Posts from before Monday are in an index and later posts follow in order
-of time, so a sum does not depend on when and how posts came in.
+history are as of the question. Posts from before Monday are in an index and later posts follow in
+order of time, so a sum does not depend on when and how posts came in.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ Sums = tuple[np.float32, ...]
 class Comparison(NamedTuple):
     """The data by which a question is compared with earlier ones.
 
-    `match` (BM25) and `share` (of tags) have a number for every earlier question, to be multiplied
-    by a factor. `vectors` are those of all questions, `ordered` the same in the order of
+    `match` (BM25) and `share` (of tags) have a number for every earlier question; each is
+    multiplied by a factor. `vectors` are those of all questions, `ordered` the same in the order of
     :attr:`Posts.order`; `vector` is empty if questions are compared by words only.
     """
 
@@ -96,8 +96,8 @@ class Recent(NamedTuple):
 class People(NamedTuple):
     """The data from which :func:`weigh` computes features, a row for each person.
 
-    `rows` are those of `steady` and `profiles`, which are statistics of the week; `vector` is the
-    one of the question.
+    `rows` are those of `steady` and `profiles`, which are statistics of the week; `vector` is that
+    of the question.
     """
 
     rows: Int64Array
@@ -224,7 +224,7 @@ class Features:
 def by_row(
     codes: Int64Array, row: Int64Array, place: Int32Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Order people by the rows of weekly statistics, as they lie in memory.
+    """Order people by the rows of weekly statistics, their order in memory.
 
     Returns positions in `codes`, codes and rows, −1 left out; writes the place of every code.
     """
@@ -323,7 +323,7 @@ def larger(one: np.float32, other: np.float32) -> np.float32:
 
 @kernel
 def closeness(vectors: Int8Array, row: int, vector: Int8Array) -> np.float32:
-    """Return the cosine of a row and the vector of the new question, 0 where it has none."""
+    """Return the cosine of a row and the vector of the new question, 0 if it has no vector."""
     if not len(vector):
         return _ZERO
     return np.float32(dot(vectors, row, vector)) * np.float32(1.0 / UNIT**2)
@@ -336,7 +336,7 @@ def put_similar(
 ) -> None:  # fmt: skip
     """Write how similar a question is by meaning, words and tags, side by side.
 
-    The three are looked up together: one cache line for all. Squares favor a few close questions
+    All three are on one cache line. Squares favor a few close questions
     over many that share a common word.
     """
     words = match[question] * factors[0]

@@ -1,4 +1,4 @@
-"""The learned ranker, and the probabilities that it states.
+"""The learned ranker and its probabilities.
 
 It was chosen over gradient-boosted trees: on the last part of the training periods of our sites,
 lambdarank was no better (see docs/evidence/routing.md). It also needs more questions than a small
@@ -134,7 +134,7 @@ class Router:
         return self.score_codes(query, query.history.codes(candidates))
 
     def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
-        """Return the same by user code, −1 for an unknown user."""
+        """Return one number per user code (−1 for an unknown user)."""
         weight = self.model_.raw_weight
         return Features(query).scores(codes, weight) - float(self.model_.mean @ weight)
 
@@ -211,9 +211,8 @@ class Calibration:
     def corrected(self, stated: Float64Array, happened: BoolArray) -> Calibration:
         """Return the calibration with a correction for how often its statements came true.
 
-        Platt scaling of the log-odds, shrunk toward no change when there are few outcomes. A
-        correction of a correction is again one correction, so it can be called again with the
-        outcomes that came since.
+        Platt scaling of the log-odds, shrunk toward no change when there are few outcomes.
+        Corrections combine into one, so it can be called again with later outcomes.
 
         Examples
         --------

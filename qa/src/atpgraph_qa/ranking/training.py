@@ -1,4 +1,4 @@
-"""How the router learns: from past questions, each with what was known when it was asked.
+"""Train the router on past questions, each with the data known when it was asked.
 
 The weights start from those of other sites. With few labels, validation is mostly noise, and a
 wrong choice costs more than keeping these weights: below :data:`FEW` labeled questions, the weights
@@ -39,9 +39,10 @@ _PROMISING = (
 class Examples:
     """Past questions to learn from, by date.
 
-    `position` has the position of every question, and `accepted` is True where an accepted answer,
-    not votes, tells who was right. `missed` has the positions of questions whose accepted answer is
-    by somebody who was not a candidate, `people` the user code of every row of `choices`.
+    `position` has the position of every question, and `accepted` is True if the right person is
+    known from an accepted answer, not from votes. `missed` has the positions of questions whose
+    accepted answer is by somebody who was not a candidate, `people` the user code of every row of
+    `choices`.
     """
 
     choices: Choices
@@ -80,9 +81,8 @@ def collect(
 ) -> Examples:
     """Collect training examples from a history.
 
-    With a history that ends at a moment, every question is seen with what was known when it was
-    asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
-    questions are.
+    If the history has an end date, each question is learned from the data known when it was asked.
+    If not (the paper's protocol), questions are hidden in turn, like the test questions.
     """
     plan, rng = plan or TrainingPlan(), generator(random_state)
     right = right_answers(history, pool, plan.voted)
@@ -127,7 +127,7 @@ def _example(
     query: Query, people: Int64Array, right: int, pool: Pool, plan: TrainingPlan,
     rng: np.random.Generator,
 ) -> _Example:  # fmt: skip
-    """Return an example with all people, or the most promising and a sample of the others."""
+    """Return an example with all people, or with the most promising and a sample of the others."""
     columns = Features(query).columns(people)
     if pool == "own":
         return _Example(query.position, people, columns.T, np.zeros(len(people)), right)
@@ -164,8 +164,8 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
     It is the accepted one; with `voted`, if none is accepted, the one with at least two votes and
     more than any other. Answers by the asker do not count; if only the people who answered are
-    candidates, neither do questions with such an answer. With newcomers as candidates only answers
-    by newcomers count.
+    candidates, neither do questions with such an answer. If newcomers are the candidates, only
+    their answers count.
     """
     owner, question = history.answers.owner, history.answers.question
     right = history.best_answer.copy()
@@ -192,7 +192,7 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
 
 def _answers_before(history: History, answers: Int64Array) -> Int64Array:
-    """Count for every answer (−1 for none) how many its owner had given before it."""
+    """Return how many answers the owner of each answer (−1 for none) had given before it."""
     by_owner = history.records.settled().by_owner
     place = np.full(len(history.records.answers) + 1, -1, dtype=np.int64)
     place[by_owner.positions] = np.arange(len(by_owner.positions))
@@ -233,8 +233,9 @@ def select_model(
 ) -> Selection:
     """Choose a setting by cross-validation and fit it to all labeled questions, by date.
 
-    Those that are `judged`, with an accepted answer, judge a setting. `prior` has shipped weights,
-    of features before standardization; `use` and `stiff` are those of a ``LogitProblem``.
+    Only `judged` questions, which have an accepted answer, are used to compare settings. `prior`
+    has shipped weights, of features before standardization; `use` and `stiff` are those of a
+    ``LogitProblem``.
     """
     enough = int(np.count_nonzero(judged)) >= FEW
     settings = SETTINGS if enough else (Setting(STAY, True),)

@@ -1,7 +1,7 @@
 """Counts and rates of people, which do not depend on the question.
 
 Counts enter as logarithms. Rates are shrunk toward the mean of the site, so that one lucky answer
-does not outweigh a hundred good ones. How strongly is estimated from how much people really differ
+does not outweigh a hundred good ones. The strength is estimated from how much people really differ
 (empirical Bayes, by moments).
 """
 
@@ -77,7 +77,7 @@ def _votes(history: History) -> dict[str, Float64Array]:
 
 
 def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
-    """Variance of people's true means: the observed one minus what chance (`noise`) adds to it."""
+    """Return the variance of people's true means: the observed variance minus that of the noise."""
     some = count >= 2
     if not some.any():
         return _LEAST_SPREAD
@@ -103,8 +103,8 @@ def _pace(history: History) -> dict[str, Float64Array]:
 def elo_ratings(history: History) -> Float64Array:
     """Return Elo ratings from votes, in hundreds; 0 for people who were never compared.
 
-    Two answers to a question are a match: thirty days after it was asked, the one with more votes
-    wins. Wins against people who usually win count more, which rates and counts do not see.
+    Two answers to a question are a match: the answer with more votes thirty days after the question
+    wins. Wins against people who usually win count more, which rates and counts cannot express.
     """
     answers, until = history.answers, history.questions.asked_ms + SETTLED_MS
     settled = int(np.searchsorted(until, history.now))
@@ -126,8 +126,8 @@ def elo_ratings(history: History) -> Float64Array:
 def play(starts: Int64Array, owner: Int64Array, score: Float64Array, rating: Float64Array) -> None:
     """Rate the answers of each question as matches, question by question; changes `rating`.
 
-    Answers of question q are ``starts[q] : starts[q + 1]``. Everybody plays everybody with the
-    ratings from before the question.
+    Answers of question q are ``starts[q] : starts[q + 1]``. All pairs play, with the ratings from
+    before the question.
     """
     gain = np.zeros(max(len(owner), 1))
     for question in range(len(starts) - 1):

@@ -48,8 +48,8 @@ _SEVERAL = 3  # answers that rules ask for
 class Posts(NamedTuple):
     """Posts from before the week, in the order of :class:`WeeklyStats`.
 
-    The answers of row k are ``start[k] : start[k + 1]``, by date: `answer` is their position and
-    `question` the place in `order` of what they answer. `worth` has how much each counts by age,
+    The answers of row k are ``start[k] : start[k + 1]``, by date: `answer` has their positions, and
+    `question` the positions of their questions in `order`. `worth` has how much each counts by age,
     for three half-lives, and whether it was accepted. Questions that people asked are in
     `asked_start` and `asked` likewise. `order` has the questions by the first row that answered or
     asked them: those of the first k rows are the first ``extent[k]``. Positions are unsigned, so
@@ -70,8 +70,8 @@ class Posts(NamedTuple):
 class WeeklyStats:
     """Statistics of people at the start of a week, a row for each.
 
-    Rules leave out people with fewer than three answers and most who have been away for long. The
-    others come first, as do the questions that they answered or asked, so that a loop over them
+    Rules exclude people with fewer than three answers and most people who have been away for long.
+    The others come first, as do the questions that they answered or asked, so that a loop over them
     reads memory in order. The extra row is for people who arrive later.
     """
 
@@ -165,7 +165,7 @@ def by_first_use(
 def moment_columns(
     query: Query, week: WeeklyStats, codes: Int64Array, rows: Int64Array, place: Int32Array
 ) -> tuple[Float32Array, Float32Array]:
-    """Return activity at the moment of a question, and how usual it is at this hour.
+    """Return people's activity at the moment of a question, and how usual it is at this hour.
 
     The first is people × :data:`MOMENT`, of which logarithms are taken. `place` has, by user code,
     the position of each person in `codes`, −1 for others; `rows` are theirs in `week`.
@@ -197,7 +197,7 @@ def put_activity(
 ) -> None:  # fmt: skip
     """Write the columns of :data:`MOMENT`: the decayed activity of the week plus answers since.
 
-    These are by the people at the positions `at` and have the weights `worth`.
+    The answers since are by the people at the positions `at` and have the weights `worth`.
     """
     since = np.zeros((len(rows), worth.shape[1]))
     first, last = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
@@ -224,7 +224,7 @@ def put_activity(
 
 
 def _timeless_columns(query: Query, codes: Int64Array) -> tuple[Float32Array, Float32Array]:
-    """Return the same where time plays no part: distance, before or after."""
+    """Return the same for the paper's protocol: by distance in time, before or after."""
     history = query.history
     owner, given = history.answers.owner, history.answers.given_ms
     days = np.abs(query.asked_ms - given) / DAY_MS

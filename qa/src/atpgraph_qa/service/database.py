@@ -180,7 +180,7 @@ class Database:
 
 
 def after_commit(connection: Connection, work: Callable[[], object]) -> None:
-    """Do something once a transaction that writes is committed."""
+    """Call a function once a writing transaction is committed."""
     connection.info["after"].append(work)
 
 

@@ -49,7 +49,7 @@ def train(folder: Path, community: Community) -> Path:
 
 
 def live(community: Community) -> Iterator[list[Event]]:
-    """Yield questions with their events, without end: same people, new texts, times of 0."""
+    """Yield questions with their events, endlessly: the same people, new texts, times of 0."""
     for turn in itertools.count(1):
         base, rng = turn * _FIRST_ID, generator(turn)
         texts = write_texts(rng, make_topics(TOPICS), community.topic, community.answer_question)
@@ -66,7 +66,7 @@ def live(community: Community) -> Iterator[list[Event]]:
 
 
 def fill_past(service: Service, community: Community) -> None:
-    """Play two weeks of questions, as if the service had run then."""
+    """Replay two weeks of questions, as if the service had been running."""
     now, engine = service.clock(), service.engine
     if engine.seq:
         return

@@ -1,7 +1,7 @@
 """The engine: applies events in order, keeps the advisor up to date, and routes questions.
 
 All effects of an event are stored in one transaction, together with its number; the advisor in
-memory is exchanged afterwards. So a crash at any moment leaves either all effects or none, and the
+memory is replaced afterwards. So a crash at any moment leaves either all effects or none, and the
 event is applied after the restart.
 """
 
@@ -62,10 +62,10 @@ def now_ms() -> int:
 
 
 class RankingLimiter:
-    """Ranks for callers, one question per core, and rejects them while `most` are under way.
+    """Ranks for callers, one question per core, and rejects callers while `most` run or wait.
 
     It has threads of its own, so that events are stored and pages are served however many questions
-    wait. Questions that came as events are ranked by another thread, which waits until it is idle.
+    wait. Questions from events are ranked by another thread, which waits until this one is idle.
     """
 
     def __init__(self, most: int) -> None:
@@ -75,7 +75,7 @@ class RankingLimiter:
         self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns, or raise an error at once."""
+        """Return the result of `work`, or raise an error at once."""
         if self.under_way >= self.most:
             raise ProblemError(503, "Too many questions at once.", wait=1)
         self.under_way += 1
@@ -107,7 +107,7 @@ class Advice(Suggestions):
 
 
 class _Recorder(Dispatcher):
-    """A dispatcher that keeps what it chose from, and why."""
+    """A dispatcher that records the candidates and its decisions."""
 
     seen: tuple[Query, Int64Array, Float64Array, tuple[Decision, ...]] | None = None
 
@@ -120,7 +120,7 @@ class _Recorder(Dispatcher):
 
 
 class Engine:
-    """The advisor, what people set and who was asked, kept up to date with a database."""
+    """The advisor, people's settings and the log of asks, kept up to date with a database."""
 
     def __init__(
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
@@ -195,7 +195,7 @@ class Engine:
             self.readers = Readers(self.advisor, self.settings.server.readers)
 
     def _continued(self, advisor: Advisor, seq: int, until: int) -> tuple[Advisor, list[Change]]:
-        """Add the events after one number, up to another; return the changes, too."""
+        """Add the events after one number, up to another; also return the changes."""
         changes: list[Change] = []
         while True:
             with self.database.read() as connection:
@@ -208,7 +208,9 @@ class Engine:
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
-        """Count what becomes known at midnight: votes of the day before, a new week."""
+        """Update the advisor at midnight, when votes of the day before or a new week begin to
+        count.
+        """
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
             if self.advisor.history.now < midnight:
@@ -218,25 +220,27 @@ class Engine:
         """Continue with an advisor whose indexes contain the events up to a number."""
         # What takes seconds comes before the lock: starting readers, and most of the events.
         started = [] if self.readers is None else self.readers.started(merged)
-        until = self.seq
-        ahead, changes = self._continued(merged, seq, until)
-        ahead.warm_up()
-        ready = self.readers is not None and all(reader.catch_up(changes) for reader in started)
-        with self.lock:
-            now = self.advisor
-            same = now.router is merged.router and now.newcomers is merged.newcomers
-            if not same:
-                merged = replace(merged, router=now.router, newcomers=now.newcomers)
-                ahead, _ = self._continued(merged, seq, until)
-            advisor, changes = self._continued(ahead, until, self.seq)
-            ready = ready and same and advisor.week_ms == now.week_ms
-            if self.readers and ready and all(reader.catch_up(changes) for reader in started):
-                self.readers.restart(advisor, started)
-                self.advisor = advisor
-            else:
-                for reader in started:
-                    reader.end()
-                self.exchange(advisor)
+        with contextlib.ExitStack() as unused:
+            for reader in started:
+                unused.callback(reader.end)
+            until = self.seq
+            ahead, changes = self._continued(merged, seq, until)
+            ahead.warm_up()
+            ready = self.readers is not None and all(reader.catch_up(changes) for reader in started)
+            with self.lock:
+                now = self.advisor
+                same = now.router is merged.router and now.newcomers == merged.newcomers
+                if not same:
+                    merged = replace(merged, router=now.router, newcomers=now.newcomers)
+                    ahead, _ = self._continued(merged, seq, until)
+                advisor, changes = self._continued(ahead, until, self.seq)
+                ready = ready and same and advisor.week_ms == now.week_ms
+                if self.readers and ready and all(reader.catch_up(changes) for reader in started):
+                    unused.pop_all()
+                    self.readers.restart(advisor, started)
+                    self.advisor = advisor
+                else:
+                    self.exchange(advisor)
 
     def exchange(self, advisor: Advisor, change: Change = ()) -> None:
         """Replace the advisor with the result of a change, or with a new one."""
@@ -303,7 +307,7 @@ class Engine:
         self, question: Question, *, top: int | None = None, keep: bool = False,
         skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
     ) -> Advice:  # fmt: skip
-        """Return the people to ask now, with `keep` also what reports need; nothing is stored."""
+        """Return the people to ask now and, with `keep`, data for reports; nothing is stored."""
         advisor = advisor or self.advisor
         rules, now, recorder = self.settings.policy, self.clock(), self._rules(policy, skip)
         if now >= advisor.history.last_ms:
@@ -425,7 +429,7 @@ class Engine:
             self.advisor = self.advisor.recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Arrival) -> None:
-        """Store what pages and reports need to know of an event."""
+        """Store the data of an event that pages and reports need."""
         event, now = row.event, self.clock()
         match event:
             case Asked():
@@ -499,12 +503,11 @@ def _date(moment_ms: int) -> str:
 
 
 def _nobody(decisions: Sequence[Decision]) -> str:
-    """Return a sentence that says why none of the best may be asked."""
+    """Return a sentence that explains why none of the best people may be asked."""
     words = {
-        "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
-        "weekday": "are not asked on this day of the week", "hours": "are outside their hours",
-        "capacity": "were asked as often as allowed", "asked-recently": "were asked a moment ago",
-        "asked-before": "were asked about this question before",
+        "opted-out": "opted out", "holiday": "on holiday", "hours": "outside their hours",
+        "weekday": "not asked on this day of the week", "capacity": "asked as often as allowed",
+        "asked-recently": "asked a moment ago", "asked-before": "asked about this question before",
     }  # fmt: skip
     counts = Counter(decision.rule for decision in decisions)
     parts = [f"{count} {words.get(rule, rule)}" for rule, count in counts.most_common()]

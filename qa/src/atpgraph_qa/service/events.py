@@ -61,8 +61,8 @@ _NAMES = {made: name for name, made in KINDS.items()}
 class Arrival:
     """An event with its name, which is the same when it arrives again or in another way.
 
-    The origin of a question says where it is: ``url`` for people, and what the adapter of its
-    source needs.
+    The origin of a question says where it is: ``url`` for people, and data for the adapter of its
+    source.
     """
 
     name: str
@@ -136,7 +136,7 @@ def revive(connection: Connection, event: Event, now_ms: int) -> None:
 class ForgottenPeople:
     """The people who were forgotten, as keyed digests of their ids.
 
-    The first start writes the key to a file of the work folder. It is not a row, because a backup
+    The first start writes the key to a file in the work folder. It is not a row, because a backup
     with digests and key could be used to find out who was forgotten.
     """
 

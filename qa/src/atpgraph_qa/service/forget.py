@@ -35,7 +35,7 @@ def forget_rows(
     """Remove a person from every table; return how many rows of each were removed or changed.
 
     Their answers stay without an owner. Their questions lose title and text but keep the tags,
-    which say what others answered. `asked` are the ids of their questions in the model.
+    which show the topics of others' answers. `asked` are the ids of their questions in the model.
     """
     serialize(connection)  # with who appends events or changes the person
     mine = db.events.c.person == user
@@ -63,7 +63,7 @@ def forget_rows(
 def erase_texts(
     connection: Connection, asked: Collection[int], user: int = NOBODY
 ) -> dict[str, int]:
-    """Remove texts of questions, and what quotes them or names a user; return how much changed."""
+    """Remove texts of questions, and texts that quote them or name a user; return the counts."""
     about, quoted = set[int](), set(asked)
     for part in _chunks(asked):
         mine = db.suggestions.c.question.in_(part)
@@ -99,9 +99,9 @@ def _empty_messages(connection: Connection, user: int, about: set[int]) -> int:
 def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
     """Remove a user, and reasons that quote some questions, from suggestions; return how many.
 
-    Rankings keep their places, with NOBODY in the user's. Thousands of suggestions may rank a
-    user, so the database replaces the id in the text of the JSON. That is safe because the text has
-    one form, and quotation marks within strings have backslashes.
+    Rankings keep their places, with NOBODY in the user's. Thousands of suggestions may rank a user,
+    so the database replaces the id in the text of the JSON. That is safe because the JSON is always
+    formatted alike, and quotes within strings are escaped.
     """
     t = db.suggestions.c
     text = {name: type_coerce(t[name], Text) for name in ("people", "notes", *_RANKINGS)}
@@ -176,7 +176,7 @@ def asked_by(advisor: Advisor, user: int) -> list[int]:
 def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """Return an advisor that does not know a person.
 
-    Their posts stay without an owner, since posts of others refer to them. Titles, words and
+    Their posts stay without an owner, because posts of others refer to them. Titles, words and
     vectors of their questions are deleted, and ``@handle`` in other titles.
     """
     records, none = advisor.history.records, np.zeros(0, np.int64)
@@ -209,7 +209,8 @@ def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> A
 def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> Corpus:
     """Return a corpus without the words of some questions, and without words that only they had.
 
-    Also remove `names` that occur in few questions; one that many questions use is a plain word.
+    Also remove `names` that occur in few questions; a name that many questions use is an ordinary
+    word.
     """
     counts = corpus.counts.tocsc(copy=True)
     column = np.repeat(np.arange(counts.shape[1]), np.diff(counts.indptr))

@@ -1,9 +1,9 @@
 """Snapshots of the advisor; backup, restore and repair of a store.
 
 A restart loads the last snapshot and applies the events since. An advisor is immutable, so it is
-written while routes and events go on. A backup holds all rows as JSON lines and the last snapshot,
-in one file. Its format does not depend on the database, so restoring also moves a service from
-SQLite to PostgreSQL.
+written while routing continues. A backup holds all rows as JSON lines and the last snapshot, in one
+file. Its format does not depend on the database, so restoring also moves a service from SQLite to
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ LOG = logging.getLogger("atpgraph.serve")
 class Snapshots:
     """The snapshots of a work folder.
 
-    `writing` is held while one is written. To remove something from the last snapshot, for example
-    a person, take it before ``engine.lock``, so that no older snapshot is written afterwards.
+    `writing` is held while a snapshot is written. To remove something from the last snapshot, for
+    example a person, take it before ``engine.lock``, so that no older snapshot is written
+    afterwards.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -57,7 +58,7 @@ class Snapshots:
         self.written_ms = engine.clock()
 
     def open(self, model: Path | None) -> None:
-        """Give the engine its advisor: the snapshot, or a model that was not used before."""
+        """Give the engine its advisor: from the snapshot, or from a model not used before."""
         engine, given = self.engine, ""
         with engine.database.read() as connection:
             kept = json.loads(get_meta(connection, "snapshot", "{}"))
@@ -109,9 +110,9 @@ class Snapshots:
             for other in self.folder.iterdir():
                 if other.name != name:
                     shutil.rmtree(other, ignore_errors=True)
+            self.written_seq, self.written_ms = seq, self.engine.clock()
             if advisor.history.records.n_recent >= MANY_RECENT:
                 self.engine.go_on_from(advisor.merged(), seq)
-            self.written_seq, self.written_ms = seq, self.engine.clock()
         LOG.info("snapshot", extra={"facts": {"seq": seq}})
         return path
 
@@ -195,6 +196,9 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
                 for table in present:
                     with archive.open(f"tables/{table.name}.jsonl") as lines:
                         counts[table.name] = _insert(connection, table, lines)
+                told = {t: n for t, n in head.get("rows", {}).items() if t in METADATA.tables}
+                if any(counts.get(name, 0) != rows for name, rows in told.items()):
+                    raise ValueError("rows are missing")
                 database.migrate_to(connection, known[-1])
                 if not database.is_sqlite:
                     _number_on(connection)
@@ -234,7 +238,7 @@ def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
 
 
 def _number_on(connection: Connection) -> None:
-    """Make PostgreSQL number new rows after the restored ones."""
+    """Let PostgreSQL number new rows after the restored ones."""
     for table in METADATA.sorted_tables:
         key = next(iter(table.primary_key)).name
         found = connection.execute(

@@ -1,7 +1,7 @@
 """The outbox: messages to other sites, and how they are sent.
 
-A message is stored in the same transaction as what it is about. It is sent to a checked address,
-with a deadline, and again if that failed.
+A message is stored in the same transaction as the change that it reports. It is sent to a checked
+address, with a deadline, and sent again after a failure.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def checked_address(
     """Return address, host and port of a URL, or raise an error if it is private.
 
     The caller connects to the checked address, because the name may resolve to another one a moment
-    later: a webhook must not reach what only this machine can reach.
+    later: a webhook must not reach addresses that only this machine can reach.
     """
     parsed, addresses = httpx.URL(), list[str]()
     with contextlib.suppress(httpx.InvalidURL):
@@ -149,7 +149,7 @@ def checked_address(
     if not addresses:
         raise InputError("The host does not resolve.")
     if host not in allowed and not all(is_public(address) for address in addresses):
-        raise InputError("The host has a private address; allow it by deliver.allow_private.")
+        raise InputError("The host has a private address; allow it with deliver.allow_private.")
     return addresses[0], host, port
 
 
@@ -165,11 +165,11 @@ class Sender:
         self._answered: list[tuple[Row, Outcome]] = []
 
     def recover(self) -> None:
-        """Decide about messages that were being sent at a crash, and may have arrived or not.
+        """Decide about messages that were being sent during a crash and may have arrived.
 
-        A receiver that knows a message by its id gets it again. Where it would appear twice, it is
-        left as ``uncertain`` for somebody to decide. The attempt does not count: crashes would make
-        the pauses long.
+        A message is sent again if its receiver recognizes repeats by the id. If not, it could
+        appear twice, so it is left as ``uncertain`` for a person to decide. The attempt does not
+        count, so that crashes do not lengthen the pauses.
         """
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
         sending, repeatable = _messages.c.state == "sending", _messages.c.adapter.in_(safe)
@@ -200,8 +200,8 @@ class Sender:
     async def _send_all(self, messages: list[Row]) -> None:
         """Send messages, and record each answer as soon as it comes.
 
-        A message goes out twice only if the process ends between the two, so all answers that came
-        during one transaction share the next.
+        A message goes out twice only if the process ends between the two, so all answers that
+        arrived during one transaction share the next.
         """
         under_way = {asyncio.create_task(self._attempt(message)) for message in messages}
         while under_way:
@@ -230,7 +230,7 @@ class Sender:
         again = repeatable = False
         try:
             if message["adapter"] not in self.adapters:
-                raise InputError("The adapter is not switched on.")
+                raise InputError("The adapter is not enabled.")
             adapter = self.adapters[message["adapter"]]
             repeatable = adapter.repeatable
             request = adapter.deliver(message["id"], message["payload"], self.clock())

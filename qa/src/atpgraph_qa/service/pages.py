@@ -53,7 +53,7 @@ def logged_in(request: Request) -> Token:
 
 @dataclass
 class Visit:
-    """A request to a page: who is logged in, the form they sent, and what is wrong with it."""
+    """A request to a page: who is logged in, the form they sent, and the error in it."""
 
     request: Request
     service: Service
@@ -103,7 +103,7 @@ class Visit:
 
 
 def _visitor(scope: str) -> Any:
-    """Return a dependency for the visit of a token with a scope; of anybody without one."""
+    """Return a dependency that requires a token with a scope; without one, anybody may visit."""
 
     async def checked(request: Request) -> Visit:
         visit = Visit(request, routes.service_of(request))
@@ -207,7 +207,7 @@ def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
 
 
 def _card(service: Service, connection: Connection, row: Row | None) -> Row:
-    """Return a suggestion with the earlier ones of its question."""
+    """Return a suggestion with the earlier suggestions for its question."""
     card = routes.suggestion_out(service, row).model_dump()
     made = suggestions.rounds(connection, card["question"]) if card["round"] else []
     return {**card, "earlier": [other for other in made if other["round"] < card["round"]]}
@@ -231,7 +231,9 @@ def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
 @keeps_typed(one_suggestion)
 def feedback(visit: Writer, suggestion: RowId) -> Response:
     """Accept, decline or reassign a suggestion."""
-    values = {"verdict": visit.form.get("verdict"), "person": _named_person(visit)}
+    shown = [routes.as_id(part) for part in visit.text("shown").split()]
+    person = _named_person(visit)
+    values = {"verdict": visit.form.get("verdict"), "person": person, "people": shown}
     given = schemas.FeedbackIn.model_validate(values)
     found = routes.give_feedback(visit.service, suggestion, given, visit.who)
     sent = given.verdict == "accepted" and found.mode == "approve" and found.sent_ms
@@ -253,7 +255,7 @@ def _named_person(visit: Visit) -> int | None:
         return (same or found)[0].id
     if found:
         names = ", ".join(f"{person.handle} ({person.id})" for person in found[:5])
-        raise InputError(f"Several people fit {given!r}: {names}. Type the full name or the id.")
+        raise InputError(f"Several people match {given!r}: {names}. Type the full name or the id.")
     raise InputError(f"There is nobody called {given!r}.")
 
 
@@ -355,7 +357,7 @@ def try_question(visit: Router) -> Response:
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
-    """Show mode, settings, tokens, messages, models, and who did what."""
+    """Show the mode, settings, tokens, messages, models, and the audit log."""
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {

@@ -32,7 +32,7 @@ class ProblemOut(BaseModel):
 
 
 class ProblemError(AtpError):
-    """An error to answer with; `wait` is the number of seconds after which to try again."""
+    """An error response; `wait` is the number of seconds after which to try again."""
 
     def __init__(
         self, status: int, detail: str = "", headers: dict[str, str] | None = None, wait: int = 0

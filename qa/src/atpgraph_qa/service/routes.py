@@ -159,7 +159,7 @@ async def hook(
 
 
 def as_id(text: str) -> int | None:
-    """Return the user id that a text is, None if it is none."""
+    """Return the user id in a text, or None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 17 else None
 
 
@@ -268,7 +268,7 @@ def give_feedback(
     """Accept, decline, reassign or comment. Accepting asks the people unless they were asked,
     declining goes on to the next people, reassigning asks somebody else."""
     found = service.suggester.feedback(
-        suggestion, given.verdict, str(who), once=who.digest("feedback", key),
+        suggestion, given.verdict, str(who), given.people, once=who.digest("feedback", key),
         person=given.person, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)
@@ -329,7 +329,7 @@ def revoke_token(service: Serving, request: Request, number: RowId, who: Caller)
 
 @may_rule.get("/v1/audit", tags=["administration"])
 def get_audit(service: Serving, limit: Limit = 100) -> list[Row]:
-    """List who did what, newest first."""
+    """List the audit log, newest first."""
     t = tables.audit.c
     query = select(t.at_ms, t.who, t.what, t.person).order_by(t.id.desc()).limit(limit)
     with service.database.read() as connection:
@@ -347,7 +347,7 @@ def retrain(service: Serving, who: Caller) -> StatusOut:
 
 @may_read.get("/v1/models", tags=["administration"])
 def get_models(service: Serving) -> schemas.ModelsOut:
-    """List the model in use, and the models trained since with how they were judged."""
+    """List the model in use, and the models trained since, with their evaluation."""
     query = select(tables.models).order_by(tables.models.c.id.desc()).limit(20)
     with service.database.read() as connection:
         rows = tables.find(connection, query)
@@ -365,7 +365,7 @@ def get_messages(service: Serving) -> schemas.MessagesOut:
 
 @may_rule.post("/v1/messages/{message}/redeliver", tags=["administration"], status_code=202)
 def redeliver(service: Serving, message: MessageId, who: Caller) -> StatusOut:
-    """Send a message again, also if it is dead or uncertain; switches its adapter on again."""
+    """Send a message again, even if it is dead or uncertain; enables its adapter again."""
     with service.database.write() as connection:
         if not outbox.redeliver(connection, schemas.printable(message), service.clock()):
             raise ProblemError(404, "There is no such message, or it is on its way.")

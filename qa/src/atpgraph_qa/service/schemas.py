@@ -113,7 +113,9 @@ class ClosureIn(_EventIn):
 
 
 class AnswerIn(_EventIn):
-    """An answer was given. It ends asking about the question and shows what the person knows."""
+    """An answer was given. It ends the asking about the question and counts as expertise of the
+    person.
+    """
 
     model_config = _example(id=9001, question=501, user=27, at="2026-11-17T09:30:00Z")
     makes = Answered
@@ -176,7 +178,7 @@ class PersonIn(_In):
     hours: Annotated[str, Field(max_length=11), checked(parse_hours)] | None = None
     time_zone: Annotated[str, Field(max_length=64), checked(parse_zone)] | None = None
     capacity: int | None = Field(
-        None, ge=0, le=1000, description="Most asks in a week; null: the site's limit."
+        None, ge=0, le=1000, description="Maximum of asks in a week; null: the site's limit."
     )
     groups: Tags | None = None
     topics: Tags | None = None
@@ -197,6 +199,7 @@ class FeedbackIn(_In):
     model_config = _example(verdict="accepted", note="")
     verdict: Literal["accepted", "declined", "reassigned", "comment"]
     person: Id | None = Field(None, description="For reassigned: to whom.")
+    people: list[Id] = Field([], description="For accepted: who was shown; others are not asked.")
     note: Annotated[str, Field(max_length=2000), Clean] = ""
 
 
@@ -235,7 +238,7 @@ class RouteOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """An event was stored; `duplicate` if it was there before."""
+    """An event was stored; `duplicate` is true if it was already known."""
 
     name: str
     seq: int | None
@@ -244,7 +247,7 @@ class EventOut(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class PersonOut(Person):
-    """A person: what they set, what they did, how often they were asked."""
+    """A person: their settings, their activity, and how often they were asked."""
 
     answers: int
     accepted: int
@@ -311,7 +314,7 @@ class SuggestionOut(RouteOut):
 
 
 class ForgottenOut(BaseModel):
-    """How many rows of each kind were removed or changed, and what the operator has to remove."""
+    """How many rows of each kind were removed or changed, and what the operator must remove."""
 
     removed: dict[str, int]
     left: list[str] = ["the model folder that was given at the start, and backups"]
@@ -365,7 +368,7 @@ class TagOut(BaseModel):
 
 
 class QualityOut(BaseModel):
-    """See the page on operations for every figure."""
+    """The figures described on the page on operations."""
 
     days: int
     baseline: str

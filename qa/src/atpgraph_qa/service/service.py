@@ -63,7 +63,7 @@ class Service:
         self.ready = True
 
     def _first_token(self) -> None:
-        """Make an admin token unless there ever was one."""
+        """Create an admin token unless one has ever existed."""
         with self.database.write() as connection:
             admin = tables.tokens.c.scopes.contains("admin")
             if tables.find_one(connection, tables.tokens, admin) is None:
@@ -91,7 +91,7 @@ class Service:
     def _loop(
         self, name: str, work: Callable[[], int], pause: float, waiter: threading.Event
     ) -> None:
-        """Repeat some work; pause only when there was none."""
+        """Repeat some work; pause only if there was nothing to do."""
         gone = False
         while not self._stop.is_set():
             wait, was_gone, facts = pause, gone, {"thread": name}
@@ -118,23 +118,25 @@ class Service:
             pass
 
     def run_maintenance(self) -> int:
-        """Do the periodic work."""
-        self.engine.let_time_pass()
-        self.release_waiting_topics()
-        self.suggester.escalate()
-        self.suggester.expire()
-        self.engine.place_newcomers()
+        """Do the periodic work; a job that fails does not keep the others from being done."""
+        engine, snapshots = self.engine, self.snapshots
+        jobs: list[Callable[[], object]] = [
+            engine.let_time_pass, self.release_waiting_topics, self.suggester.escalate,
+            self.suggester.expire, engine.place_newcomers, self._drop_seen, engine.recalibrate,
+            self.trainer.tend, lambda: snapshots.due() and snapshots.write(),
+        ]  # fmt: skip
+        with contextlib.ExitStack() as stack:  # it calls all, and then raises the last error
+            for job in reversed(jobs):
+                stack.callback(job)
+        return 0
+
+    def _drop_seen(self) -> None:
         t = tables.seen.c
         with self.database.write() as connection:
             tables.remove(connection, tables.seen, (t.at_ms < self.clock() - DAY_MS) & ~t.keep)
-        self.engine.recalibrate()
-        self.trainer.tend()
-        if self.snapshots.due():
-            self.snapshots.write()
-        return 0
 
     def stop(self) -> None:
-        """Finish what is under way, store it, and close the database."""
+        """Finish running work, store the results, and close the database."""
         self._stop.set()
         self.engine.new_events.set()
         for thread in self._threads:
@@ -194,7 +196,7 @@ class Service:
         return []
 
     def release_waiting_topics(self) -> None:
-        """Store questions whose other part did not come in time."""
+        """Store questions whose other part did not arrive in time."""
         limit = self.clock() - round(1000 * self.settings.hooks.discourse_wait_seconds)
         parts = tables.topic_parts
         with self.database.read() as connection:
@@ -228,7 +230,7 @@ class Service:
 
 
 def _whole(row: Row, other: Row) -> Arrival:
-    """Return the question of a waiting topic, with its other part if that came."""
+    """Return the question of a waiting topic, with its other part if that has arrived."""
     values = {**other, **row["payload"], "id": row["topic"], "at_ms": row["at_ms"]}
     origin = values.pop("origin", None)
     return Arrival.of(Asked(**values), origin=origin)

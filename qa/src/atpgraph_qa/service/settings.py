@@ -110,7 +110,7 @@ class Server(Section):
     )
     cors_origins: Texts = _is((), "Origins whose scripts may call the API; none by default.")
     public_metrics: bool = _is(False, "Serve /metrics without a token.")
-    readers: int = _is(0, "Ranking processes; 0 ranks in the service itself.", ge=0, le=64)
+    readers: int = _is(0, "Number of ranking processes; 0: rank in the service.", ge=0, le=64)
 
 
 class Storage(Section):
@@ -128,15 +128,15 @@ class Limits(Section):
     """Limits for requests, tokens and queues."""
 
     body_bytes: int = _is(262_144, "Largest size of a request.", ge=1024)
-    per_second: Positive = _is(50.0, "Average requests per second of one token.")
+    per_second: Positive = _is(50.0, "Average requests per second allowed per token.")
     burst: AtLeastOne = _is(200, "Requests that one token may send in a burst.")
-    failures_per_minute: Positive = _is(30.0, "Wrong tokens per minute from one address.")
+    failures_per_minute: Positive = _is(30.0, "Wrong tokens allowed per minute from one address.")
     session_hours: Positive = _is(12.0, "How long a login on the page lasts.")
     header_seconds: Positive = _is(10.0, "How long a request may take to send its headers.")
     body_seconds: Positive = _is(20.0, "How long a request may take to send its body.")
     connections: AtLeastOne = _is(1000, "Maximum number of open connections.")
-    queue_routes: AtLeastOne = _is(50, "Routes that run or wait before callers get a 503.")
-    queue_events: AtLeastOne = _is(20_000, "Events waiting before writers get a 503.")
+    queue_routes: AtLeastOne = _is(50, "Routes that may run or wait before callers get a 503.")
+    queue_events: AtLeastOne = _is(20_000, "Events that may wait before writers get a 503.")
 
 
 class Rules(Section):

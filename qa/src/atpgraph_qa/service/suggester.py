@@ -33,7 +33,7 @@ class Suggester:
         engine.prepare = self.prepare
 
     def prepare(self, event: Event, advisor: Advisor) -> Store | None:
-        """Return what stores the suggestion for an event, from the advisor before the event."""
+        """Return a function that stores the suggestion for an event, made without the event."""
         oldest = self.engine.clock() - self.rules.stale_hours * HOUR_MS
         match event:
             case Asked() if event.at_ms > oldest:
@@ -78,7 +78,7 @@ class Suggester:
         }  # fmt: skip
 
     def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> None:
-        """Store a suggestion, and put it forward."""
+        """Store a suggestion and act on it."""
         values = {"question": question, "round": number, "created_ms": self.engine.clock()}
         made = suggestions.add_suggestion(connection, **values, **self._values(advice))
         if made is not None:
@@ -200,13 +200,14 @@ class Suggester:
             suggestions.end_suggestions(connection, old, "expired", self.engine.clock())
 
     def feedback(
-        self, suggestion: int, verdict: str, by: str, *, once: str = "", person: int | None = None,
-        note: str = "",
+        self, suggestion: int, verdict: str, by: str, shown: Sequence[int] = (), *,
+        once: str = "", person: int | None = None, note: str = "",
     ) -> Row | None:  # fmt: skip
-        """Carry out a decision; return the suggestion, None if there is none.
+        """Carry out a decision; return the suggestion, or None if it does not exist.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
         and *reassigned* asks somebody else. A second call with the same `once` changes nothing.
+        Nobody is asked if others than those `shown` are suggested by now.
         """
         now = self.engine.clock()
         with self.engine.lock, self.database.write(acting=True) as connection:
@@ -219,6 +220,9 @@ class Suggester:
                 raise ProblemError(409, f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == found["state"] != "reassigned":
                 return found  # pressed twice
+            people = {person["user"] for person in found["people"]}
+            if verdict == "accepted" and shown and people != set(shown):
+                raise ProblemError(409, "Other people are suggested by now: look at them first.")
             tables.add(
                 connection, tables.feedback, suggestion=suggestion, verdict=verdict, note=note,
                 given_by=by, at_ms=now, person=person,

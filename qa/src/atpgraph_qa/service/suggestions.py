@@ -21,7 +21,7 @@ BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 
 def add_suggestion(connection: Connection, **values: Any) -> int | None:
-    """Insert a suggestion; return its id, None if this question has one of this round."""
+    """Insert a suggestion; return its id, None if this question has a suggestion of this round."""
     number: int | None = db.add(connection, db.suggestions, **values)
     if number is not None:
         change_suggestion(connection, number, people=values["people"])
@@ -66,7 +66,7 @@ def list_suggestions(
     connection: Connection, limit: int, cursor: str = "", *, state: Sequence[str] = (),
     person: int | None = None, latest: bool = False, since_ms: int = 0, **equal: Any,
 ) -> tuple[list[Row], str]:  # fmt: skip
-    """Return suggestions, newest first, and a cursor; `latest` takes one of each question."""
+    """Return suggestions, newest first, and a cursor; `latest` takes one per question."""
     t = db.suggestions.c
     query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)
     if cursor:
@@ -115,7 +115,7 @@ def resolve(connection: Connection, question: int, person: int | None, now_ms: i
 
 
 def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
-    """Count the ranked people of a question by confidence, and the one who answered, once."""
+    """Count the ranked people of a question, and the person who answered, by confidence, once."""
     first, before = row["resolved_ms"] is None, row["outcome"]
     counts = [[0, 0.0, 0] for _ in BINS[1:]]
     for entry in row["ranking"]:
@@ -189,5 +189,5 @@ def _select(connection: Connection, query: Any) -> list[Row]:
 
 
 def _place(ranking: Sequence[int], person: int | None) -> int | None:
-    """Return the place from 1; None if the person is not in the list."""
+    """Return the position from 1; None if the person is not in the list."""
     return ranking.index(person) + 1 if person in ranking else None

@@ -161,7 +161,7 @@ def remove(connection: Connection, table: Table, which: Any) -> int:
 
 
 def is_new(connection: Connection, digest: str, now_ms: int, keep: bool = False) -> bool:
-    """Return whether no request with this digest, if any, came in the last day (`keep`: ever)."""
+    """Return whether no request had this digest, if any, in the last day (`keep`: ever)."""
     values = {"digest": digest, "at_ms": now_ms, "keep": keep}
     return not digest or add(connection, seen, **values) is not None
 

@@ -36,7 +36,7 @@ class Token:
     csrf: str = ""
 
     def may(self, scope: str) -> bool:
-        """Return whether it has a scope; ``admin`` has all."""
+        """Return whether the token has a scope; ``admin`` has all scopes."""
         return scope in self.scopes or "admin" in self.scopes
 
     def digest(self, call: str, key: str) -> str:
@@ -51,7 +51,7 @@ GUEST = Token(0, "", frozenset())  # nobody is logged in
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a token, which is enough to recognize it but not to use it."""
+    """Return the digest to store, which is enough to recognize a token but not to use it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -66,7 +66,7 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
 def create_token(
     connection: Connection, name: str, scopes: Iterable[str], now_ms: int, who: str = ""
 ) -> tuple[int, str]:
-    """Make a token; return its id, and the token itself, which is not stored."""
+    """Create a token; return its id, and the token itself, which is not stored."""
     secret, wanted = f"atp_{secrets.token_urlsafe(32)}", " ".join(check_scopes(scopes))
     values = {"name": name, "digest": digest(secret), "scopes": wanted, "created_ms": now_ms}
     number = add(connection, tokens, **values)
@@ -156,12 +156,12 @@ class Authenticator:
         self._known: dict[str, tuple[Token, float]] = {}
 
     def known(self, secret: str) -> Token | None:
-        """Return the token of a secret that was looked up a moment ago."""
+        """Return the token of a recently checked secret, if it is still in the cache."""
         token, until = self._known.get(digest(secret), (None, 0.0))
         return token if time.monotonic() < until else None
 
     def look_up(self, secret: str, client: str) -> Token:
-        """Return the token of a secret, or raise a problem. A wrong one costs no write."""
+        """Return the token of a secret, or raise a problem. A wrong secret causes no write."""
         key, hour_ms = digest(secret), self.clock() // HOUR_MS * HOUR_MS
         try:
             with self.database.read() as connection:

@@ -1,9 +1,9 @@
-"""Train in a separate process, and judge the new weights before using them.
+"""Train in a separate process, and evaluate the new weights before using them.
 
 The child loads the last snapshot and holds back the questions asked since the old weights were
 learned, so that neither old nor new weights have seen them. It learns new weights from what was
-known before, ranks the questions with both, and prints its verdict. The weights that were judged
-are the ones that are used.
+known before, ranks the questions with both, and prints its verdict. The weights in use are always
+those that were evaluated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trainer:
 
     @property
     def running(self) -> bool:
-        """Whether a child is at work."""
+        """Whether a child is running."""
         return self.child is not None
 
     def start(self) -> None:
@@ -68,7 +68,7 @@ class Trainer:
         LOG.info("retraining", extra={"facts": {"pid": self.child.pid}})
 
     def tend(self) -> None:
-        """Use what a finished child found, and start a child when it is time."""
+        """Use the result of a finished child, and start a child when it is time."""
         if self.child is not None and self.child.poll() is not None:
             self.wait(0)
         every = self.engine.settings.retrain.every_days
@@ -79,7 +79,7 @@ class Trainer:
                 self.start()
 
     def wait(self, timeout: float) -> None:
-        """Wait for the child and use what it found."""
+        """Wait for the child and use its result."""
         if self.child is not None:
             code = self.child.wait(timeout)
             with self._said as said:
@@ -89,14 +89,14 @@ class Trainer:
             self.take(found)
 
     def stop(self) -> None:
-        """End the child; what it learned is lost."""
+        """End the child and discard what it learned."""
         if self.child is not None:
             self.child.kill()
             self.child.wait()
             self._said.close()
 
     def take(self, found: Row) -> None:
-        """Record what a child found, and use its weights if they are not worse."""
+        """Record the result of a child, and use its weights if they are not worse."""
         engine, now = self.engine, self.engine.clock()
         state, name = found.get("verdict", "failed"), f"retrained-{now}"
         if state == "better":
@@ -122,7 +122,7 @@ def with_weights(advisor: Advisor, weights: Router) -> Advisor:
 
 
 def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
-    """Return new weights, and the MRR of them and of the old ones on the last questions."""
+    """Return new weights, and the MRR of the new and the old weights on the last questions."""
     history = advisor.history
     resolved = np.flatnonzero(history.best_answer >= 0)
     owner = history.answers.owner[history.best_answer[resolved]]

@@ -1,10 +1,10 @@
 """A simulated community with planted expertise and difficulty.
 
-What is planted
+Planted
     Every user has an expertise in every topic, high in the one to three topics they care about.
     Every question has one topic and a difficulty on the same scale: a little above what its asker
     can answer, and rising with every question the asker has asked before.
-What follows from it
+Consequences
     People answer questions that are not far beyond them, the active and interested ones first. The
     better answer is accepted, more often than not: it is judged with noise, and some askers never
     accept. Bounties go to hard questions and rise with difficulty, with noise. How many answers a

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic: its tag, what all its questions share, and its parts."""
+    """A topic: its tag, the words that all its questions share, and its parts."""
 
     tag: str
     person: str
@@ -164,7 +164,7 @@ def _draws(rng: np.random.Generator, posts: Int64Array) -> Iterator[tuple[int, _
 
 
 def _write_question(draws: _Draws, topic: Topic, texts: Texts) -> tuple[Topic, Part, Scene]:
-    """Add a question to the texts and return what it is about, for those who answer."""
+    """Add a question to the texts and return its subject, for the answers."""
     tag, other = draws.several(list(topic.parts), 2)
     scene = _scene(draws, topic, topic.parts[tag])
     sentences = _grammar()["question"]

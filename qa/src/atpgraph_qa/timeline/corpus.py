@@ -41,7 +41,7 @@ def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Strip the s of English plurals; anything finer would do harm in other languages."""
+    """Strip the s of English plurals; finer rules would harm other languages."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
@@ -151,7 +151,7 @@ class Corpus:
 
     @cached_property
     def tail(self) -> Tail:
-        """Later questions, none if there are none."""
+        """The questions added after counting; empty if there are none."""
         if self.late is not None:
             return self.late
         length = np.asarray(self.counts.sum(axis=1), dtype=np.float32).reshape(-1)
@@ -190,7 +190,7 @@ class Corpus:
         worth: Float64Array | None = None,
         weights: Float32Array | None = None,
     ) -> Float32Array:
-        """Return BM25 of every question so far; `present` is False for hidden ones.
+        """Return the BM25 score of every question so far; `present` is False for hidden questions.
 
         The mean length is by default that of the questions so far. `worth` and `weights` come from
         the methods of that name, to save time.
@@ -215,7 +215,7 @@ class Corpus:
         return np.asarray(damped(table.data.astype(np.float32), norm[table.indices]))
 
     def _norm(self, present: BoolArray, mean_length: float, first: int = 0) -> Float32Array:
-        """Return what the length of questions adds to the denominator of BM25, from `first` on."""
+        """Return the term of each question's length in the denominator of BM25, from `first` on."""
         norm = np.float32(_K1 * _B / mean_length) * self.tail.length[first : len(present)]
         norm += np.float32(_K1 * (1.0 - _B))
         norm[~present[first:]] = np.inf  # what is hidden matches nothing
@@ -224,7 +224,7 @@ class Corpus:
     def worth(self, terms: Terms, present: BoolArray) -> Float64Array:
         """Return the value of a match of each term: its weight times its rarity.
 
-        Their sum is about the BM25 score of a question of mean length with the very same words.
+        Their sum is about the BM25 score of a question of mean length with exactly the same words.
         """
         total, table = int(np.count_nonzero(present)), self.counts
         used = np.zeros(len(terms[0]), dtype=np.int64)
@@ -289,7 +289,8 @@ def add_matches(
 ) -> None:  # fmt: skip
     """Add BM25 of the wanted words, in their order, to the questions that have them.
 
-    `weights` has what each count adds, `norm` the same of later questions by :func:`damped`.
+    `weights` has the contribution of each count, and `norm` the term of :func:`damped` for later
+    questions.
     """
     for term in range(len(wanted)):
         if wanted[term] >= len(indptr) - 1:

@@ -1,4 +1,4 @@
-"""What happens on a site while a model is in use, one event at a time; and newcomers."""
+"""Events on a site while a model is in use, and newcomers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Voted:
-    """A vote for an answer, +1 or −1; a vote taken back is one of the other sign."""
+    """A vote for an answer, +1 or −1; a withdrawn vote is a vote of the opposite sign."""
 
     answer: int
     value: int
@@ -136,7 +136,7 @@ class Newcomer:
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """A newcomer, and positions of the questions that stand for what they know."""
+    """A newcomer, and the positions of the questions that represent their knowledge."""
 
     newcomer: Newcomer
     questions: Int64Array

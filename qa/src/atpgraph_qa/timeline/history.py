@@ -43,7 +43,7 @@ class History:
         return cls(records, cls(records).last_ms)
 
     def later(self, moment_ms: int) -> History:
-        """Return what is known at a later moment, if nothing was posted until then.
+        """Return the history at a later moment, if nothing was posted until then.
 
         Acceptances and votes count from the end of their day, and statistics from Monday on.
         """
@@ -123,7 +123,7 @@ class History:
 
     @cached_property
     def mean_length(self) -> float:
-        """Words of a question, the mean as of the start of the week."""
+        """Mean number of words of a question, as of the start of the week."""
         asked, present = self.questions.asked_ms, self.questions.present
         n = int(np.searchsorted(asked, self.week_ms)) or self.n_questions
         return self.corpus.mean_length(present[:n])
@@ -174,7 +174,7 @@ class History:
 
     @cached_property
     def answer_votes(self) -> Float64Array:
-        """Votes for every answer, up minus down, as far as dated votes tell."""
+        """Votes for every answer, up minus down, from dated votes only."""
         votes = self.records.votes.take(slice(self.n_votes))
         answers, values = votes.answer, votes.value
         keep = answers < self.n_answers
@@ -233,7 +233,7 @@ class History:
         return found[: int(np.searchsorted(found, self.n_questions))]
 
     def posts(self) -> Posts:
-        """Return the posts in the form of a site, for the competition graph."""
+        """Return the posts as a site has them, for the competition graph."""
         from atpgraph_qa.competition import Posts
 
         asked, given = self.questions, self.answers
@@ -265,7 +265,7 @@ class Counts:
         return cls(_NONE.astype(np.bool_), _NONE, none, none, _NONE).until(history)
 
     def until(self, history: History) -> Counts:
-        """Return the counts carried on to a later history."""
+        """Return the counts updated to a later history."""
         start, n, m = len(self.is_accepted), history.n_users, history.n_answers
         owner, question = history.answers.owner, history.answers.question
         accepted = extended(self.is_accepted, np.zeros(m - start, dtype=np.bool_))

@@ -7,13 +7,13 @@ Time
     Events of one call are taken by date. An event dated before the last known post counts from the
     time of that post, because it was not known earlier. An acceptance or a vote counts from the end
     of its day, as those of a dump do, so that people are ranked by what the router learned from.
-What changes nothing
+Events that change nothing
     A question, an answer or an acceptance that is already known; an answer to an unknown question;
-    an acceptance or a vote for an unknown answer; forgetting somebody unknown. Votes have no id:
-    one that comes twice counts twice.
-What is rare
-    An acceptance that moves to another answer, and a person to be forgotten, change the past, so
-    the tables are rebuilt.
+    an acceptance or a vote for an unknown answer; forgetting somebody unknown. Votes have no id, so
+    a vote that arrives twice counts twice.
+Rare events
+    Moving an acceptance to another answer and forgetting a person change the past, so the tables
+    are rebuilt.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class _Batch:
         return ""
 
     def _accepted_before(self, question: int) -> int:
-        """Return the answer that is recorded as accepted, if only from later on; or −1."""
+        """Return the answer recorded as accepted, even if only from a later moment; or −1."""
         if question >= self.n_questions:
             return NOBODY
         theirs = self.before.answers_to(np.array([question]))
@@ -204,7 +204,7 @@ class _Batch:
 
 
 def _added(table: Any, rows: Sequence[tuple[int, ...]]) -> Any:
-    """Return a table with rows where their moments belong, which is mostly the end."""
+    """Return a table with rows inserted in order of their moments, usually at the end."""
     if not rows:
         return table
     columns = np.array(rows, dtype=np.int64).T

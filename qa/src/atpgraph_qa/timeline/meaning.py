@@ -48,11 +48,11 @@ class Meaning:
 
     @cached_property
     def is_shared(self) -> bool:
-        """Whether the axes are those of every site."""
+        """Whether the axes are the ones shared by all sites."""
         return shared_axes(self.model) is not None
 
     def grown(self, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
-        """Return the vectors with those of some more questions, given as title, body and tags."""
+        """Return the vectors with those of more questions added, given as title, body and tags."""
         if len(questions) == 1:
             new = self.vector(*questions[0][:2])[np.newaxis]
         else:

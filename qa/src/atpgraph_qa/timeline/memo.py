@@ -1,4 +1,4 @@
-"""Keep results that are costly and asked for more than once.
+"""Cache results that are costly and needed more than once.
 
 Everything in a timeline is immutable, so results can be cached by their inputs. Of each kind, only
 the most recently used results are kept.
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Memo:
-    """Keep a few results of every kind, those used most recently.
+    """A cache of the most recently used results of every kind.
 
     Examples
     --------

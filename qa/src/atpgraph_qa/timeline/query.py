@@ -104,7 +104,7 @@ class Query:
 
     @cached_property
     def tagged(self) -> tuple[Int64Array, ...]:
-        """For each of them, the earlier questions that have it."""
+        """For each known tag, the earlier questions that have it."""
         return tuple(self.history.tagged(code) for code in self.tag_codes.tolist())
 
     @cached_property
@@ -159,7 +159,7 @@ class Query:
 
     @cached_property
     def nearest(self) -> Int64Array:
-        """The questions nearest by words, best first; none that shares no word."""
+        """The questions nearest by words, best first; those without a common word are left out."""
         return largest(self.match, _NEAREST, 0.0)
 
     @property
@@ -176,7 +176,7 @@ class Query:
 
 
 def active_users(query: Query, active_days: float | None = None) -> Int64Array:
-    """Return ids of all who answered before (in the last `active_days` if given), but the asker."""
+    """Return ids of all who answered before (in the last `active_days`, if set), not the asker."""
     history = query.history
     since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
     return history.users[by_id(query, np.flatnonzero(history.last_answer_ms > max(since, 0)))]
@@ -190,7 +190,7 @@ def by_id(query: Query, codes: Int64Array) -> Int64Array:
 
 
 def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
-    """Return ids of the people of a pool that does not depend on who answered."""
+    """Return ids of the people in a pool that does not depend on who answered the question."""
     if pool != "new":
         return active_users(query, active_days)
     history = query.history
@@ -208,7 +208,7 @@ def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> 
 def largest(values: FloatArray, count: int, above: float = -np.inf) -> Int64Array:
     """Return the positions of the largest values above a number, largest first.
 
-    Ties go to the first ones.
+    Among equal values, the first positions are chosen.
     """
     keep = values > above
     if 0 < 4 * count < len(values):

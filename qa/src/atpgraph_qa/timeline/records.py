@@ -1,8 +1,8 @@
 """Every event of a site, in the order in which events became known.
 
 Votes, acceptances among them, carry a date without a time of day, so they count from the end of
-that day. Where the dump has no votes, an acceptance counts as known thirty days after its answer.
-Scores of answers are not used at all: those in a dump are as of the day of the dump.
+that day. If the dump has no votes, an acceptance counts as known thirty days after its answer.
+Scores of answers are not used, because those in a dump are as of the day of the dump.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Records:
     ) -> Self:
         """Return these events and some more answers, whose owners are given by user id.
 
-        One that is `accepted` counts as such from the moment it is given. `newcomers` says who is
-        new, and on what evidence.
+        An `accepted` answer counts as accepted from the moment it is given. `newcomers` lists the
+        new people with the evidence about them.
         """
         users = np.append(self.users, np.unique(new.owner[self.codes(new.owner) < 0]))
         owner = find_ids(users, new.owner)
@@ -174,7 +174,7 @@ class Records:
 
     @property
     def base(self) -> Records:
-        """The records made at once that these continue."""
+        """The records, built at once, that these extend."""
         return self.before or self
 
     @property
@@ -189,7 +189,7 @@ class Records:
         return Memo()
 
     def settled(self) -> Self:
-        """Return equal records as if made at once: users and tags sorted, words in one matrix."""
+        """Return equal records as if built at once: users and tags sorted, words in one matrix."""
         if self.before is None and self.corpus.late is None and self.in_order:
             return self
         order = np.argsort(self.users)
@@ -209,7 +209,7 @@ class Records:
         return bool(np.all(self.users[1:] > self.users[:-1]))
 
     def with_nobody(self) -> Self:
-        """Return these events with one more user, who did nothing."""
+        """Return these events with one more user, who has no posts."""
         new = int(self.users.max(initial=0)) + 1
         return self.changed(users=np.append(self.users, new))
 
@@ -283,7 +283,7 @@ def first_tags(tags: QuestionTags, n: int) -> QuestionTags:
 
 
 def _known(table: T, moment_ms: int, n_answers: int) -> T:
-    """Return the rows known at a moment, of answers given before it."""
+    """Return the rows known at a moment that belong to answers given before it."""
     part = table.take(slice(int(np.searchsorted(table.known_ms, moment_ms, side="right"))))
     return part.take(part.answer < n_answers)
 

@@ -1,7 +1,7 @@
 """Columns that grow in place, the tables of a timeline, and indexes of their keys and ids.
 
 A timeline only ever appends. A column is the first part of a buffer with space behind it: a reader
-of a shorter part keeps seeing just that part, and appending to the longest part copies nothing.
+of a shorter part still sees only that part, and appending to the longest part copies nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Buffer(np.ndarray[Any, Any]):
 
 
 def extended(column: A, more: Any) -> A:
-    """Return a column and what comes after it; only the longest part of a buffer grows in place.
+    """Return a column with values appended; only the longest part of a buffer grows in place.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class Grouped:
 class Ids:
     """Positions by id: an index of the first part of a column, whose later part is scanned.
 
-    No id is twice in the column.
+    No id occurs twice in the column.
     """
 
     def __init__(self, ids: Int64Array) -> None:

@@ -1,4 +1,4 @@
-"""Embeddings that learn by skip-gram with negative sampling: LINE from edges, APP from walks.
+"""Embeddings by skip-gram with negative sampling: LINE learns from edges, APP from walks.
 
 Each function takes a graph, the dimension of a side and a seed, and returns the source and the
 target vector of every node. Randomness stays outside the kernel: pairs and noise nodes are drawn
@@ -96,7 +96,7 @@ def app(
 def walk_ends(
     graph: DiGraph, walks: int, stop: float, max_steps: int, rng: np.random.Generator
 ) -> Chunks:
-    """Yield start and end of one walk from every node, in random order, as often as asked."""
+    """Yield the start and end of walks, one per node in random order, `walks` times."""
     degree, walkers = graph.out_degree, np.flatnonzero(graph.out_degree > 0)
     for _ in range(walks):
         start = rng.permutation(walkers)

@@ -22,9 +22,9 @@ Numbers = Mapping[str, Any]
 class Formula:
     """A formula over evidence; nothing is learned.
 
-    It gets the numbers of pairs by name: the degrees ``out_u``, ``in_u``, ``out_v``, ``in_v``, the
-    largest in-degree ``most``, the columns of local evidence, and the numbers of ``part``
-    (:class:`Recency` has some only where there are times).
+    The formula gets the numbers of pairs by name: the degrees ``out_u``, ``in_u``, ``out_v``,
+    ``in_v``, the largest in-degree ``most``, the columns of local evidence, and the numbers of
+    ``part`` (:class:`Recency` has some only where there are times).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Evidence for links: what is near a source, properties of both nodes, and all kinds combined."""
+"""Evidence for links: the surroundings of a source, properties of both nodes, and all combined."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def select_kinds(kinds: str | Iterable[str]) -> list[str]:
 class Collection:
     """Kinds of evidence, fitted together.
 
-    ``names`` and ``number_kinds`` say what the numbers of a pair are, ``term_names`` and
-    ``term_kinds`` what the terms are that linear models weigh. Kinds are named as in :data:`KINDS`;
-    settings with attributes or a clock add evidence of their own.
+    ``names`` and ``number_kinds`` describe the numbers of a pair, ``term_names`` and ``term_kinds``
+    the terms that linear models weigh. Kinds are named as in :data:`KINDS`; settings with
+    attributes or a clock add evidence of their own.
     """
 
     graph: DiGraph

@@ -231,7 +231,7 @@ def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Times:
     """Read times of nodes (label, time) or of edges (source, target, time).
 
     Fields are separated by tabs, commas or spaces. Lines about nodes or edges that are not in the
-    graph are ignored; what no line mentions gets NaN. See :func:`time_values` for the result.
+    graph are ignored; nodes or edges without a line get NaN. See :func:`time_values`.
     """
     rows = _rows(path, "times", spaces=True)
     width = len(rows[-1])
@@ -276,11 +276,10 @@ def _rows(path: str | os.PathLike[str], what: str, spaces: bool = False) -> list
 
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """Times as shares of the edges that are older.
+    """Times, expressed as the share of older edges.
 
     ``edge`` says when the edges of ``graph`` arrive, ``start`` when nodes appear, ``now`` when they
-    choose targets. The graph must be the whole one, so that edges that are hidden later keep their
-    times.
+    choose targets. The graph must be the whole graph, so that edges hidden later keep their times.
     """
 
     graph: DiGraph
@@ -317,11 +316,11 @@ class Clock:
 
     @property
     def is_new(self) -> BoolArray:
-        """Which nodes choose after most edges were made."""
+        """Whether each node chooses targets after most edges were made."""
         return self.now > 1.0 - NEWEST
 
     def arrivals(self, graph: DiGraph) -> Float64Array:
-        """Return when the edges of a graph with some of the edges arrive."""
+        """Return the arrival times of the edges of a subgraph."""
         return self.edge[self.graph.find_edges(graph.sources, graph.targets)]
 
     def grown(self, graph: DiGraph) -> Clock:

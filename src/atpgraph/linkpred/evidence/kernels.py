@@ -1,7 +1,7 @@
-"""Compiled kernels of local evidence: what pushes and short walks find around one source.
+"""Compiled kernels of local evidence: local push and short walks around one source.
 
-Values go into one row per node of a table with a column for each evidence, so that all that is
-known about a pair lies on one or two cache lines. A :class:`Room` belongs to one thread.
+Values go into one row per node of a table with a column for each evidence, so that all values of a
+pair lie on one or two cache lines. A :class:`Room` belongs to one thread.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class Room(NamedTuple):
 
     @property
     def near(self) -> Int32Array:
-        """The nodes that some evidence reaches."""
+        """The nodes with any evidence."""
         return self.nodes[: self.size[0]]
 
     def clear(self) -> None:
-        """Make room for the next source."""
+        """Reset the workspace for the next source."""
         self.table[self.near] = 0.0
         self.seen[self.near] = False
         self.size[0] = 0
 
 
 class Steps(NamedTuple):
-    """Walks as a tree of steps in depth-first order: patterns that begin alike share a beginning.
+    """A tree of the steps of all walks, in depth-first order; patterns share common beginnings.
 
     Column c of step t continues column ``parent[t, c]`` of the step it follows, counts
     degree ** −damping[t, c] where it leaves a node, and is written to column ``output[t, c]`` of
@@ -94,7 +94,7 @@ def push(
     """Write the approximate personalized PageRank of a source into a column.
 
     The walk continues from x with probability 1 − restart, to a neighbor of x, and ends where there
-    is none. What is left unspread at x is below least[x].
+    is none. The probability left unspread at x is below least[x].
     """
     n = len(indptr) - 1
     value, residual, touched = room.value, room.residual, room.touched

@@ -27,7 +27,7 @@ _BUDGET = 2**15, 2**18  # least and most edges that a step may follow from one s
 
 @dataclass(frozen=True)
 class PageRank:
-    """p = restart · Σ_k (1 − restart)^k P^k e_u, entries below the tolerance left out.
+    """p = restart · Σ_k (1 − restart)^k P^k e_u, without entries below the tolerance.
 
     P steps to a random neighbor: along either direction of the edges (``both``), forward (``out``)
     or backward (``in``). A walk ends at a node without neighbors to go to. Local push (Andersen,
@@ -54,9 +54,9 @@ class Walk:
     ``>>`` is u → x → v, ``><>`` is u → x ← y → v (a node with a target in common with u points to
     v), ``<>`` is u ← x → v (cited together), ``><`` is u → x ← v (cite the same), ``<`` is the edge
     v → u. A walk that leaves a node by one of d edges counts d ** −damping there, one damping for
-    each step after the first. It counts d ** −arrival for the d edges by which it could have
-    arrived at v: ``Walk("><>", damping=(0.5, 0), arrival=0.5)`` is the item-item cosine, summed
-    over the targets of u.
+    each step after the first. It also counts d ** −arrival if it could have arrived at v by d
+    edges: ``Walk("><>", damping=(0.5, 0), arrival=0.5)`` is the item-item cosine, summed over the
+    targets of u.
     """
 
     pattern: str
@@ -75,10 +75,10 @@ class Local:
     """Columns of PageRank and walks, computed together.
 
     Walks that begin alike share their first steps. No walk passes through a hub, a node with more
-    than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
-    of the time. Where a step from one source would follow more than `budget` edges, the limit of a
-    hub is halved until it does not; by default the budget is smaller in large graphs, so that a fit
-    stays affordable. Terms of each column are whether there is any, log(value / floor) where there
+    than `hub` edges to choose from: such walks say little about the two ends and would take most of
+    the time. If a step from one source would follow more than `budget` edges, the limit of a hub is
+    halved until it does not; by default the budget is smaller in large graphs, so that a fit stays
+    affordable. The terms of each column are whether the value is positive, log(value / floor) if it
     is, and the root of the value, which distinguishes large from very large values.
 
     Examples
@@ -188,7 +188,7 @@ class Local:
         return terms.reshape(len(found), 3 * found.shape[1])
 
     def scores(self, room: Room, weights: Float64Array) -> Float64Array:
-        """Return the weighted terms of the nodes that are near; `weights` has three per column."""
+        """Return the weighted terms of nodes near the source; `weights` has three per column."""
         scores = np.empty(len(room.near))
         weigh(room, np.ascontiguousarray(weights.reshape(-1, 3)), self.floors, scores)
         return scores

@@ -53,7 +53,7 @@ class Settings:
 
 
 class Evidence(ABC):
-    """Numbers for each ordered pair of nodes, and the terms that linear models make of them."""
+    """Numbers for each ordered pair of nodes, and the terms of linear models derived from them."""
 
     kind: str
     names: tuple[str, ...]
@@ -65,7 +65,7 @@ class Evidence(ABC):
         self.settings = settings
 
     def fit(self, graph: DiGraph) -> Self:
-        """Store what later steps need of the graph."""
+        """Store the data of the graph that later steps need."""
         return self
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Evidence(ABC):
         return found
 
     def grown(self, graph: DiGraph, settings: Settings) -> Evidence:
-        """Return the evidence of a graph with more edges, whose first nodes are those of this."""
+        """Return the evidence of a larger graph, whose first nodes are those of this one."""
         return type(self)(settings).fit(graph)
 
 
@@ -156,8 +156,8 @@ class Recency(Evidence):
 class Levels(Evidence):
     """Levels of u and v once cycles are broken, counted from the bottom and from the top.
 
-    Edges lead up. The two counts differ where paths have different lengths, and together tell the
-    direction of a link better than either.
+    Edges lead up. The two counts differ if paths have different lengths; together they tell the
+    direction of a link better than either alone.
     """
 
     kind = "levels"
@@ -193,7 +193,7 @@ class Levels(Evidence):
 
 
 class VectorEvidence(Evidence):
-    """⟨source vector of u, target vector of v⟩, and the other way round."""
+    """The products ⟨source vector of u, target vector of v⟩ and the same from v to u."""
 
     source_: Float32Array
     target_: Float32Array
@@ -203,7 +203,7 @@ class VectorEvidence(Evidence):
         cls.fields = {"source_": pair, "target_": pair}
 
     def use(self, source: AnyArray, target: AnyArray) -> Self:
-        """Take vectors that were computed before."""
+        """Use vectors that were computed before."""
         self.source_ = np.ascontiguousarray(source, dtype=np.float32)
         self.target_ = np.ascontiguousarray(target, dtype=np.float32)
         return self
@@ -240,7 +240,7 @@ class AtpScore(VectorEvidence):
     term_names = ("log ATP score", "log ATP score of v → u")
 
     def fit(self, graph: DiGraph) -> Self:
-        """Embed the graph; where there are too many paths to store them all, for reachability."""
+        """Embed the graph; if there are too many paths to store, use the purpose reachability."""
         given = self.settings
         model = ATP(
             given.n_components, purpose="paper", zero_weight="auto", n_jobs=given.n_jobs,
@@ -262,9 +262,10 @@ class AtpScore(VectorEvidence):
     def project(
         self, out: Int64Array, into: Int64Array, squares: Float64Array
     ) -> tuple[AnyArray, AnyArray]:
-        """Return vectors as large, in each component, as those of the nodes next to it.
+        """Return vectors of a new node, whose components are the largest of those of its neighbors.
 
-        The node reaches all that its targets reach, and is reached by all that reach its sources.
+        The node reaches all nodes that its targets reach, and all nodes that reach its sources
+        reach it.
         """
         source = self.source_[out].max(axis=0, initial=0.0)
         return source, self.target_[into].max(axis=0, initial=0.0)

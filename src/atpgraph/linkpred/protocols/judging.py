@@ -57,7 +57,8 @@ class Method(typing.Protocol):
     """A link predictor: ``fit`` gets the training graph and nothing else.
 
     A method that learned different weights for each protocol has a function ``under(protocol)``,
-    which returns what to score with. One with the attribute ``uses_times`` is also given times.
+    which returns the object to score with. A method with the attribute ``uses_times`` is also given
+    times.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Method(typing.Protocol):
         """Learn from the graph."""
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Return the scores of the pairs (u[i], v[i]), larger where an edge is likelier."""
+        """Return the scores of the pairs (u[i], v[i]); the likelier an edge, the larger."""
 
     def score_from(self, u: IntArray) -> FloatArray:
         """Return the scores of (u[i], v) for every node v: a matrix with a row for each source."""
@@ -100,7 +101,7 @@ class EmbeddingMethod:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics, the one to read first, and ROC curves, by protocol.
+    """Metrics, the main metric, and ROC curves, by protocol.
 
     ``ranking`` is against all nodes, ``ranking-100`` against a sample.
     """
@@ -181,7 +182,7 @@ class RankingTest:
 
 
 def _rank(others: FloatArray, truth: Any) -> Any:
-    """Return the rank from 1 among others, which are NaN where there is none."""
+    """Return the rank from 1 among other scores; NaN stands for a missing score."""
     return 1 + (others > truth).sum(axis=-1) + (others == truth).sum(axis=-1) / 2
 
 

@@ -67,7 +67,7 @@ def free_nodes(graph: DiGraph, u: int) -> BoolArray:
 def non_neighbors(
     graph: DiGraph, sources: Int64Array, size: int, rng: np.random.Generator
 ) -> Int64Array:
-    """Return rows of up to `size` distinct nodes that a source has no edge to, filled up by −1."""
+    """Return rows of up to `size` distinct nodes that a source has no edge to, padded with −1."""
     sampled = np.full((len(sources), size), -1, dtype=np.int64)
     for row, u in zip(sampled, sources, strict=True):
         others = np.flatnonzero(free_nodes(graph, u))
@@ -154,7 +154,7 @@ def _reach(
 ) -> None:
     """Write to row c the members of c and of all its descendants, as bits of the block from `low`.
 
-    ``below[c]`` counts the strict ones. Components are in reverse topological order.
+    ``below[c]`` counts the strict descendants. Components are in reverse topological order.
     """
     words = rows.shape[1]
     one = np.uint64(1)

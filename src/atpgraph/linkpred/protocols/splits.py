@@ -29,11 +29,11 @@ _FILES = ("observed_graph", "pos_test_edges", "neg_test_edges")  # of a split of
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A training graph, all that a method gets, and tests on the edges taken out of it.
+    """A training graph, which is all that a method gets, and tests on the edges taken out of it.
 
-    ``unavailable`` maps a protocol to the reason why the graph has no test for it. Fewer test edges
-    than ``requested`` are taken where the graph has fewer outside a spanning forest. ``times`` are
-    those of the nodes or edges of the training graph.
+    ``unavailable`` maps a protocol to the reason why the graph has no test for it. There are fewer
+    test edges than ``requested`` if the graph has fewer edges outside a spanning forest. ``times``
+    are those of the nodes or edges of the training graph.
     """
 
     train: DiGraph
@@ -200,9 +200,9 @@ def is_splits(path: str | os.PathLike[str]) -> bool:
 def read_splits(path: str | os.PathLike[str]) -> list[Split]:
     """Return the fixed splits in a folder, in the order of their numbers.
 
-    Each has ``observed_graph.npy`` (what a method is handed), ``pos_test_edges.npy`` and
+    Each has ``observed_graph.npy`` (the training graph), ``pos_test_edges.npy`` and
     ``neg_test_edges.npy``: integers of shape (m, 2) or (2, m). Their validation edges are not read:
-    a method of ours takes its own out of the observed graph.
+    our methods take their own out of the observed graph.
     """
     folders = [file.parent for file in Path(path).glob("*/observed_graph.npy")]
     if not folders:

@@ -1,4 +1,4 @@
-"""The sites and tools that the service talks to; Standard Webhooks are signed JSON both ways."""
+"""Adapters to sites and tools; Standard Webhooks carry signed JSON in both directions."""
 
 from __future__ import annotations
 

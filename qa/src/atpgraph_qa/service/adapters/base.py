@@ -33,7 +33,8 @@ class Incoming:
     events: Sequence[Arrival] = ()
     topic_parts: Sequence[Arrival] = ()  # a site may send title and tags apart from the text
     names: Names = field(default_factory=dict)
-    verdicts: Sequence[tuple[int, str, str]] = ()  # suggestion, decision in another tool, by whom
+    # Suggestion, decision in another tool, by whom, and the people that were shown.
+    verdicts: Sequence[tuple[int, str, str, list[int]]] = ()
     forget: Sequence[int] = ()  # users who left the site
     once: str = ""  # digest of a request that must not take effect twice
     once_for_good: bool = False  # remember it forever, because the signature does not expire
@@ -106,11 +107,11 @@ class Given:
         self.name = name
 
     def part(self, name: str) -> Given:
-        """Return an object in it."""
+        """Return the object with this name."""
         return Given(self.values.get(name), f"{self.name}.{name}".strip("."))
 
     def parts(self, name: str) -> list[Given]:
-        """Return the objects of a list in it."""
+        """Return the objects in the list with this name."""
         entries = self.values.get(name)
         return [Given(entry) for entry in entries] if isinstance(entries, list) else []
 
@@ -170,10 +171,11 @@ def plain_markdown(text: str) -> str:
 
 
 def plain_text(html: str) -> str:
-    """Return the readable text of HTML."""
-    without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.S | re.I)
-    lines = re.sub(r"<(br|/p|/li|/div|/h\d)\b[^>]*>", "\n", without, flags=re.I)
-    return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]+>", "", lines))).strip()
+    """Return the readable text of HTML, in linear time also for what only looks like tags."""
+    within = r"<(script|style)\b(?:(?!<\1\b).)*?</\1>"
+    without = re.sub(within, " ", html, flags=re.S | re.I)
+    lines = re.sub(r"<(br|/p|/li|/div|/h\d)\b[^<>]*>", "\n", without, flags=re.I)
+    return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^<>]+>", "", lines))).strip()
 
 
 def plain_slack(text: str) -> str:

@@ -22,7 +22,7 @@ class Discourse(base.Adapter):
     """A Discourse forum.
 
     A question has the id of its topic, an answer that of its post plus an offset, which the import
-    of older topics adds, too.
+    of older topics also adds.
     """
 
     def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:

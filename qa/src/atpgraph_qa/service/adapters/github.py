@@ -78,7 +78,7 @@ class GitHub(base.Adapter):
         question, api = payload["data"]["question"], self.out.github_url.rstrip("/")
         people = [person for person in payload["data"]["people"] if person.get("handle")]
         if not people:
-            raise InputError("None of the people has a handle; GitHub sends it with a comment.")
+            raise InputError("None of the people has a handle; GitHub sends handles with comments.")
         origin = question.get("origin", {})
         # A comment is public, so it gives no reasons.
         text = base.message_text("comment.md", question=question, people=people)

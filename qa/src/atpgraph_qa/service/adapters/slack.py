@@ -12,6 +12,9 @@ import httpx2 as httpx
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.tables import Row
 
+# Of a suggestion, and of the people that the message names: with an edit they may change.
+_NUMBERS = re.compile("[0-9]{1,18}( [0-9]{1,18})*")
+
 
 class Slack(base.Adapter):
     """A channel in which moderators see suggestions and decide."""
@@ -28,22 +31,24 @@ class Slack(base.Adapter):
             return base.Incoming()
         user = press.part("user")
         who = f"Slack: {user.text('username') or user.text('id') or 'somebody'}"
-        pressed = [(each.text("value"), each.text("action_id")) for each in press.parts("actions")]
-        verdicts = [
-            (int(number), verdict, who)
-            for number, verdict in pressed
-            if verdict in ("accepted", "declined") and re.fullmatch("[0-9]{1,18}", number)
-        ]
+        verdicts = []
+        for each in press.parts("actions"):
+            verdict, numbers = each.text("action_id"), each.text("value")
+            if verdict in ("accepted", "declined") and _NUMBERS.fullmatch(numbers):
+                number, *shown = map(int, numbers.split())
+                verdicts.append((number, verdict, who, shown))
         return base.Incoming(verdicts=verdicts, once=hashlib.sha256(signature.encode()).hexdigest())
 
     def deliver(self, message: str, payload: Row, now_ms: int) -> httpx.Request:
         """Return the question, the people with reasons, and two buttons."""
         data, waits = payload["data"], payload["type"] == "suggestion.proposed"
         text = base.message_text("slack.txt", data=data, waits=waits)
+        shown = [person["user"] for person in data["people"]]
+        numbers = " ".join(map(str, [data["suggestion"], *shown]))
         labels = ("Ask them", "Not these") if waits else ("Good choice", "Ask somebody else")
         buttons: list[Row] = [
             {"type": "button", "text": {"type": "plain_text", "text": label},
-             "action_id": verdict, "value": str(data["suggestion"])}
+             "action_id": verdict, "value": numbers}
             for label, verdict in zip(labels, ("accepted", "declined"), strict=True)
         ]  # fmt: skip
         buttons[0]["style"] = "primary"
