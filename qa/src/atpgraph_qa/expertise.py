@@ -158,7 +158,7 @@ def _mean_product(rows: npt.NDArray[Any], others: npt.NDArray[Any]) -> Float64Ar
 
 
 def pooled(graph: DiGraph, anchor: Float64Array, strength: float) -> Float64Array:
-    """Return positions that fit the edges, one step up each, and stay near the anchor.
+    """Return positions close to the anchor, in which each edge climbs by about 1 (least squares).
 
     Examples
     --------

@@ -259,7 +259,7 @@ def _reaches_enough(
 def take(
     i: int, count: int, place: float, drawn: PanelRound, words: UInt64Array, targets: Int32Array
 ) -> None:
-    """Draw `count` descendants of position i at even distances, starting at a place in [0, 1).
+    """Draw `count` evenly spaced descendants of position i; `place`, in [0, 1), shifts them all.
 
     They come from the uniform columns of the panel if it reaches that many of them, otherwise from
     its sketch. `words` is scratch space for the bits of a row.

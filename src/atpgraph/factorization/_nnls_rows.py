@@ -187,7 +187,7 @@ def highest_levels(f: Forest, depth: Int32Array) -> None:
 def prepare_level_sums(u: int, p: int, f: Forest, sums: FloatArray, n_levels: int) -> None:
     """Copy the sums by level of R(p) into the buffer of u, with room for what is new in R(u).
 
-    Only the rows of levels above that of a node and up to its highest are kept valid.
+    A buffer is valid only for levels above that of its node, up to the highest level in R.
     """
     levels, highest = f.levels, f.highest
     source = f.slot[p] * n_levels

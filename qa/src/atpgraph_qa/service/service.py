@@ -118,7 +118,7 @@ class Service:
             pass
 
     def run_maintenance(self) -> int:
-        """Do the periodic work; a job that fails does not keep the others from being done."""
+        """Do the periodic work; all jobs run, even if some fail."""
         engine, snapshots = self.engine, self.snapshots
         jobs: list[Callable[[], object]] = [
             engine.let_time_pass, self.release_waiting_topics, self.suggester.escalate,
@@ -230,7 +230,7 @@ class Service:
 
 
 def _whole(row: Row, other: Row) -> Arrival:
-    """Return the question of a waiting topic, with its other part if that has arrived."""
+    """Return the question of a waiting topic, completed by its other part if that has arrived."""
     values = {**other, **row["payload"], "id": row["topic"], "at_ms": row["at_ms"]}
     origin = values.pop("origin", None)
     return Arrival.of(Asked(**values), origin=origin)

@@ -156,7 +156,7 @@ def write_texts(
 
 
 def _draws(rng: np.random.Generator, posts: Int64Array) -> Iterator[tuple[int, _Draws]]:
-    """Yield every entry with as many random numbers as the longest post takes."""
+    """Yield each post with a fixed count of random numbers, enough to write the longest."""
     for start in range(0, len(posts), _BLOCK):
         block = posts[start : start + _BLOCK]
         rows = rng.random((len(block), _MOST_DRAWS)).tolist()

@@ -171,7 +171,7 @@ def plain_markdown(text: str) -> str:
 
 
 def plain_text(html: str) -> str:
-    """Return the readable text of HTML, in linear time also for what only looks like tags."""
+    """Return the readable text of HTML, in linear time even if parts only look like tags."""
     within = r"<(script|style)\b(?:(?!<\1\b).)*?</\1>"
     without = re.sub(within, " ", html, flags=re.S | re.I)
     lines = re.sub(r"<(br|/p|/li|/div|/h\d)\b[^<>]*>", "\n", without, flags=re.I)
