@@ -224,6 +224,8 @@ def test_other_objects_of_table_libraries():
         as_graph(nullable)
     with pytest.raises(InputError, match="not a table"):
         as_graph(pd.Series([1, 2]))
+    with pytest.raises(InputError, match="not a table"):
+        as_graph(pa.array([1, 2]))
     categories = pd.DataFrame({"source": ["x", "y"], "target": ["y", "x"]}, dtype="category")
     assert as_graph(categories).labels.tolist() == ["x", "y"]
 
@@ -320,6 +322,8 @@ def test_what_is_no_graph():
         (np.ones((3, 3), dtype=int), "shape"),
         (np.ones((2, 3)), "whole numbers"),
         (np.array([[0, 1, -2], [1, 2, 0]]), "from 0"),
+        (np.array([[0, 1, 10**12], [1, 2, 0]]), "1,000,000,000,001 nodes; at most"),
+        (sp.coo_array([1, 0, 1]), "square"),
     ):
         with pytest.raises(InputError, match=message):
             as_graph(thing)

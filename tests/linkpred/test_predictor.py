@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 
 import numpy as np
@@ -272,6 +273,36 @@ def test_new_nodes_are_seen_by_their_edges(model: LinkPredictor) -> None:
     assert np.allclose(twice.score_pairs(*at), larger.score_pairs(*at))
 
 
+def test_vectors_of_many_new_nodes_are_those_of_one_after_another() -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.random((2, 200, 6)).astype(np.float32)
+    ends = rng.integers(230, size=(2, 900))
+    graph = DiGraph.from_codes(*ends, 230)
+    at_once = SpectralScore(Settings()).use(*vectors).grown(graph, Settings())
+    source, target = vectors
+    for node in range(200, 230):
+        out, into = _out(graph, node), _out(graph.reverse(), node)
+        old = source.astype(float), target.astype(float)
+        sides = [
+            side[near[near < node]].sum(axis=0) / (side**2).sum(axis=0)
+            for side, near in zip(old, (into, out), strict=True)
+        ]
+        source, target = np.vstack([source, sides[1]]), np.vstack([target, sides[0]])
+    assert np.allclose(at_once.source_, source, rtol=1e-4)
+    assert np.allclose(at_once.target_, target, rtol=1e-4)
+
+
+def test_new_edges_are_the_newest() -> None:
+    graph = citation_dag(200, 1200, random_state=1)
+    model = LinkPredictor(n_components=4, max_pairs=300).fit(graph, times=np.arange(200.0))
+    rare = int(np.argmin(graph.in_degree))
+    for name in "ab":  # the second time as well
+        model = model.add_edges([(f"{name}{at}", rare) for at in range(30)], [name])
+        assert model.recommend(name, 1)[0].tolist() == [rare]
+    counts = model.evidence_.part("recency").pairs(*(model.graph_.codes([x]) for x in ("b", rare)))
+    assert counts[0, 3] == model.graph_.in_degree[rare]
+
+
 def test_edges_between_known_nodes_are_known_at_once(model: LinkPredictor) -> None:
     other = copy.copy(model)
     first = other.recommend("p9", 1)[0][0]
@@ -330,6 +361,25 @@ def test_singular_vectors_that_the_solver_has_to_draw_are_the_same_again() -> No
     first, again = (SpectralScore(Settings(2)).fit(tree) for _ in range(2))
     np.testing.assert_array_equal(first.source_, again.source_)
     np.testing.assert_array_equal(first.target_, again.target_)
+
+
+def test_explanations_hold_plain_values(model: LinkPredictor) -> None:
+    graph = DiGraph.from_codes(model.graph_.sources, model.graph_.targets, model.graph_.n_nodes)
+    numbered = LinkPredictor(n_components=4, max_pairs=100).fit(graph)
+    best = numbered.recommend(np.int64(9), 1)[0][0]
+    assert json.loads(json.dumps(numbered.explain(np.int64(9), best).to_dict()))["source"] == 9
+
+
+def test_a_small_graph_displays_itself() -> None:
+    model = LinkPredictor(n_components=4).fit(citation_dag(15, 20, random_state=0))
+    assert model.validation_["link"]["auc"] is None  # too few hidden edges
+    assert "not measured" in model._repr_html_()
+
+
+def test_one_source_is_enough_to_learn_from() -> None:
+    graph = citation_dag(60, 200, random_state=0)
+    for seed in range(4):
+        LinkPredictor(n_components=4, max_pairs=1, random_state=seed).fit(graph)
 
 
 def test_a_forest_has_edges_to_hide() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from atpgraph import citation_dag
@@ -105,3 +106,37 @@ def test_times_from_files(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(InputError, match=why):
             read_times(file, graph)
+
+
+def test_as_many_edges_as_nodes(tmp_path: Path) -> None:
+    edges = [(39, 0), (0, 5), *((at, at + 1) for at in range(38))]
+    graph = DiGraph.from_edges(edges)
+    assert graph.n_nodes == graph.n_edges
+    file = tmp_path / "times.txt"
+    file.write_text("".join(f"{u} {v} {at}\n" for at, (u, v) in enumerate(edges)))
+    want = np.array([edges.index(edge) for edge in graph.edges()]) / len(edges)
+    assert np.array_equal(Clock.of(read_times(file, graph), graph).edge, want)
+    # As many are left for training as there are nodes.
+    ends, left = np.random.default_rng(0).integers(30, size=(2, 200)), 30
+    for _ in range(2):
+        graph = DiGraph.from_codes(*ends, left)
+        times = np.random.default_rng(1).permutation(np.arange(float(graph.n_edges)))
+        split = make_time_split(graph, times, fraction=0.1)
+        left = split.train.n_edges
+    assert left == split.train.n_nodes
+    kept = times[graph.find_edges(split.train.sources, split.train.targets)]
+    assert np.array_equal(Clock.of(split.times, split.train).edge, kept.argsort().argsort() / left)
+
+
+def test_times_by_label_and_by_pair(graph: DiGraph) -> None:
+    rng = np.random.default_rng(1)
+    by_node = pd.Series(rng.permutation(np.arange(300.0)), index=graph.labels)
+    want = Clock.of(by_node.to_numpy(), graph)
+    u, v = graph.edge_labels()
+    by_edge = pd.Series(by_node[u].to_numpy(), index=pd.MultiIndex.from_arrays([u, v]))
+    for times in (by_node, by_node.sample(frac=1.0, random_state=0)):
+        assert np.array_equal(Clock.of(times, graph).now, want.now)
+    for each in (by_edge, by_edge.to_dict() | {(u[0], "nobody"): 5.0, ("x", "y"): 7.0}):
+        assert np.array_equal(Clock.of(each, graph).edge, want.edge)
+    with pytest.raises(InputError, match="No time is a finite number"):
+        Clock.of({("x", "y"): 7.0}, graph)

@@ -107,6 +107,17 @@ def test_labels_self_loops_and_single_nodes(tmp_path) -> None:
     assert len(named(one, "node")) == 1
 
 
+def test_letters_without_a_font_are_one_note(tmp_path) -> None:
+    file = tmp_path / "graph.txt"
+    file.write_text("日本 b\nb 語\n", encoding="utf-8")
+    for ending, quiet, note in (("png", [], True), ("png", ["-q"], False), ("svg", [], False)):
+        output = str(tmp_path / f"graph.{ending}")
+        result = CliRunner().invoke(app, ["plot", str(file), "-o", output, *quiet])
+        assert result.exit_code == 0, result.output
+        assert result.stderr.count("letters that no font has") == note
+        assert "UserWarning" not in result.stderr
+
+
 def test_map_has_two_panels_colored_by_level(model, tmp_path) -> None:
     figure = plot_map(model)
     left, right = figure.axes[:2]

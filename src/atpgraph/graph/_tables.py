@@ -43,7 +43,10 @@ def stream_rows(obj: Any, budget: int, options: ColumnOptions) -> EdgeRows:
     if getattr(obj, "ndim", 2) != 2:
         raise _not_a_table(obj)
     if not hasattr(obj, "__arrow_c_stream__"):
-        obj = pa.Table.from_batches([pa.RecordBatch.from_struct_array(pa.array(obj))])
+        array = pa.array(obj)
+        if not isinstance(array, pa.StructArray):
+            raise _not_a_table(obj)
+        obj = pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
     try:
         reader = pa.RecordBatchReader.from_stream(obj)
     except pa.ArrowInvalid as error:

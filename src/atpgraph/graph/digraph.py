@@ -119,13 +119,14 @@ class DiGraph:
         types: Iterable[str] | None = None,
     ) -> DiGraph:
         """Build a graph from node indices; `labels` may be just the number of nodes."""
-        names = np.arange(labels) if isinstance(labels, (int, np.integer)) else _label_array(labels)
-        n = len(names)
+        given = labels if isinstance(labels, (int, np.integer)) else _label_array(labels)
+        n = len(given) if isinstance(given, np.ndarray) else int(given)
+        if n >= 2**31:
+            raise InputError(f"{n:,} nodes; at most {2**31 - 1:,} are supported.")
+        names = given if isinstance(given, np.ndarray) else np.arange(n)
         source, target = _index_array(sources), _index_array(targets)
         if len(source) != len(target):
             raise InputError(f"{len(source)} sources but {len(target)} targets.")
-        if n >= 2**31:
-            raise InputError(f"{n:,} nodes; at most {2**31 - 1:,} are supported.")
         if len(source) and (
             min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= n
         ):
@@ -200,7 +201,7 @@ class DiGraph:
         unweighted graph.
         """
         coo = sp.coo_array(matrix)
-        if coo.shape[0] != coo.shape[1]:
+        if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             raise InputError(f"An adjacency matrix is square; this one is {coo.shape}.")
         rows, cols = coo.coords
         keep = coo.data != 0

@@ -224,7 +224,10 @@ def draw_sources(
         own = np.where(allowed, values, 0).astype(np.float64)
         rate += count * own / max(own.sum(), 1.0)
     chance = -np.expm1(-rate)
-    sources = np.flatnonzero(rng.random(len(rate)) < chance)
+    drawn = rng.random(len(rate)) < chance
+    if not drawn.any():
+        drawn[rate.argmax()] = True
+    sources = np.flatnonzero(drawn)
     return sources.astype(np.int64), 1.0 / chance[sources]
 
 

@@ -127,10 +127,11 @@ class LinkPredictor(Estimator):
             :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where
             they help to find hidden edges, and left out where they do not.
         times : optional
-            When nodes appeared or edges were made: a mapping from labels to numbers, or an array
-            with a number for each node, in the order of ``graph_.labels``, or for each edge, in the
-            order of ``graph_.edges()``. The predictor then learns from the newest sources to
-            predict the next links.
+            When nodes appeared or edges were made: a mapping from labels, or from pairs of labels,
+            to numbers; a pandas series with such an index; or an array with a number for each node,
+            in the order of ``graph_.labels``, or for each edge, in the order of ``graph_.edges()``
+            (if there are as many edges as nodes, it is for the nodes). The predictor then learns
+            from the newest sources to predict the next links.
         """
         select_kinds(self.evidence)
         thread_count(self.n_jobs)
@@ -422,6 +423,7 @@ class LinkPredictor(Estimator):
             score, base, reasons = explain_popularity(self._ranker, *codes)
         else:
             score, base, reasons = explain(self.evidence_, self.heads_[question], *codes)
+        u, v = graph.labels[list(codes)].tolist()  # plain values, whatever was given
         return Explanation(u, v, score, base, probability, known, reasons)
 
     def add_edges(
@@ -479,7 +481,10 @@ class LinkPredictor(Estimator):
             return html_table("LinkPredictor, not fitted", self.get_params())
         about: dict[str, object] = {"nodes": self.graph_.n_nodes, "edges": self.graph_.n_edges}
         kinds, auc = ", ".join(self.evidence_.kinds), self.validation_["link"]["auc"]
-        about |= {"evidence": kinds, "AUC on hidden edges": f"{auc:.3f}"}
+        about |= {
+            "evidence": kinds,
+            "AUC on hidden edges": "not measured" if auc is None else f"{auc:.3f}",
+        }
         return html_table("LinkPredictor, fitted", about)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -57,7 +57,7 @@ class LearnedLinks:
     )
     uses_times: ClassVar[bool] = True
 
-    def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
+    def fit(self, graph: DiGraph, *, times: Any = None) -> Self:
         """Learn from the training graph."""
         self.model_ = LinkPredictor(
             self.evidence,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+
+log = logging.getLogger(__name__)
 
 _SCREEN, _FILE = 110, 150  # dots per inch; the first is about the width of a notebook cell
 _WRITTEN = 25  # levels up to which every bar gets its number
@@ -248,6 +252,13 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     settings = {"svg.hashsalt": "atpgraph", "svg.fonttype": "none", "font.family": "sans-serif"}
     maker = f"atpgraph {__version__}"
     metadata = {"Date": None, "Creator": maker} if ending == "svg" else {"Software": maker}
-    with atomic_path(target) as temporary, matplotlib.rc_context(settings):
+    with (
+        atomic_path(target) as temporary,
+        matplotlib.rc_context(settings),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")  # of letters: each would be a line
         figure.savefig(temporary, format=ending, dpi=_FILE, metadata=metadata)
+    if ending == "png" and any("missing from font" in str(each.message) for each in caught):
+        log.warning("%s has boxes for letters that no font has; an .svg keeps them", target)
     return target

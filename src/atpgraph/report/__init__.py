@@ -87,7 +87,8 @@ def page_of_tables(items: Iterable[str | RichTable], command: str) -> str:
             [f'<td class="{s}">{escape(str(cell))}' for s, cell in zip(sides, row, strict=True)]
             for row in zip(*(column.cells for column in item.columns), strict=True)
         ]
-        parts.append(f"<h3>{escape(str(item.title or ''))}</h3>{table(heads, rows)}")
+        title = f"<h3>{escape(str(item.title))}</h3>" if item.title else ""
+        parts.append(title + table(heads, rows))
     return page(command.partition(" -")[0], "", [Section("Result", "".join(parts))], command)
 
 

@@ -97,6 +97,8 @@ def test_attributes_of_every_kind_mean_the_same() -> None:
     assert np.allclose(attribute_vectors(words, graph), alike.vectors_, atol=1e-5)
     table = pd.DataFrame({"node": list("abcd"), "x": [1.0, 2, 3, 4], "y": [4.0, 1, 3, 2]})
     numbers = table[["x", "y"]].to_numpy()
+    series = pd.Series(texts).sample(frac=1.0, random_state=0)
+    assert np.allclose(attribute_vectors(series, graph), alike.vectors_, atol=1e-5)
     expected = attribute_vectors(numbers, graph)
     assert np.allclose(attribute_vectors(table, graph), expected)
     assert np.allclose(attribute_vectors(table.set_index("node"), graph), expected)

@@ -40,7 +40,7 @@ class Formula:
         """Whether times are evidence."""
         return self.part is Recency
 
-    def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
+    def fit(self, graph: DiGraph, *, times: Any = None) -> Self:
         """Store the parts of the graph that the formula needs."""
         self._graph, self._fitted = graph, None
         whole = undirected(graph) if self.any_direction else graph

@@ -18,6 +18,7 @@ from atpgraph.linkpred.factor import singular_factors, stored
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int64Array, IntArray
 from atpgraph.util.random import generator
 
+Times = Float64Array | dict[Any, float]
 COMPONENTS = 16
 NEWEST = 0.2  # of the edges: the sources that choose after the rest teach what is next
 
@@ -32,7 +33,8 @@ def attribute_vectors(
     attributes : object
         - an array or SciPy sparse matrix with a row for each node, in the order of
           ``graph.labels``;
-        - a mapping from labels to texts, numbers or rows of numbers;
+        - a mapping from labels to texts, numbers or rows of numbers, or a pandas series whose index
+          has labels;
         - a pandas or polars table: the first column holds the labels, or the index if it is a
           pandas table whose index names nodes; the others are attributes;
         - a sequence of texts, one for each node, in the order of the graph.
@@ -53,6 +55,7 @@ def attribute_vectors(
 def _matrix(attributes: Any, graph: DiGraph) -> Any:
     """Return rows of unit length (text, sparse) or standardized columns (numbers)."""
     nodes: IntArray = np.arange(graph.n_nodes)
+    attributes = _by_index(attributes)
     if hasattr(attributes, "columns") and hasattr(attributes, "to_numpy"):
         attributes = _of_table(attributes, graph)
     if isinstance(attributes, Mapping):
@@ -108,7 +111,8 @@ def _by_code(values: Mapping[Any, Any], graph: DiGraph) -> tuple[Int64Array, lis
 
 
 def _are_texts(attributes: Any) -> bool:
-    listed = isinstance(attributes, Sequence) and len(attributes) > 0
+    listed = isinstance(attributes, Sequence) or getattr(attributes, "ndim", 0) == 1
+    listed = listed and len(attributes) > 0
     return listed and all(isinstance(each, str) for each in attributes)
 
 
@@ -179,11 +183,55 @@ def read_attributes(
     return numbers
 
 
-def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Float64Array:
+def time_values(times: Any, graph: DiGraph) -> tuple[Float64Array, bool]:
+    """Return a number for each node, or for each edge, NaN if unknown, and whether for edges.
+
+    Times are a mapping from labels, or from pairs of labels, to numbers; a pandas series with such
+    an index; or an array in the order of the nodes or of the edges. An array that could be either
+    is taken as times of nodes.
+    """
+    times = _by_index(times)
+    of_edges = np.size(times) != graph.n_nodes
+    if isinstance(times, Mapping):
+        at, values = _by_code(times, graph)
+        of_edges = not len(at) and all(isinstance(key, tuple) and len(key) == 2 for key in times)
+        if of_edges and times:
+            u, v = (graph.codes_or_minus_one(side) for side in zip(*times, strict=True))
+            places = graph.find_edges(u, v).tolist()
+            known = {at: x for at, x in zip(places, times.values(), strict=True) if at >= 0}
+            at, values = np.array(list(known), dtype=np.int64), list(known.values())
+        times = np.full(graph.n_edges if of_edges else graph.n_nodes, None)
+        times[at] = values
+    try:
+        given = np.asarray(times, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise InputError("times must be numbers, one for each node or for each edge.") from None
+    if len(given) not in (graph.n_nodes, graph.n_edges):
+        raise InputError(
+            f"{len(given):,} times for {graph.n_nodes:,} nodes and {graph.n_edges:,} edges; "
+            "give one for each node, or one for each edge."
+        )
+    return given, of_edges
+
+
+def edge_times(values: Float64Array, graph: DiGraph) -> Times:
+    """Return times of the edges, as a mapping where an array could be times of nodes."""
+    if graph.n_edges != graph.n_nodes:
+        return values
+    return dict(zip(graph.edges(), values.tolist(), strict=True))
+
+
+def _by_index(values: Any) -> Any:
+    """Return a pandas series with an index of its own as a mapping; all else stays as it is."""
+    is_series = hasattr(values, "to_dict") and not hasattr(values, "columns")
+    return values.to_dict() if is_series and type(values.index).__name__ != "RangeIndex" else values
+
+
+def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Times:
     """Read times of nodes (label, time) or of edges (source, target, time).
 
     Fields are separated by tabs, commas or spaces. Lines about nodes or edges that are not in the
-    graph are ignored; nodes or edges without a line get NaN.
+    graph are ignored; nodes or edges without a line get NaN. See :func:`time_values`.
     """
     rows = _rows(path, "times", spaces=True)
     width = len(rows[-1])
@@ -208,7 +256,7 @@ def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Float64Array:
     at = where[:, 0] if width == 2 else graph.find_edges(where[:, 0], where[:, 1])
     times = np.full(graph.n_nodes if width == 2 else graph.n_edges, np.nan)
     times[at[at >= 0]] = np.array(list(places.values()))[at >= 0]
-    return times
+    return times if width == 2 else edge_times(times, graph)
 
 
 def _rows(path: str | os.PathLike[str], what: str, spaces: bool = False) -> list[list[str]]:
@@ -241,31 +289,17 @@ class Clock:
 
     @classmethod
     def of(cls, times: Any, graph: DiGraph) -> Clock:
-        """Read a mapping from labels, or a number for each node or edge, NaN if unknown.
+        """Read times as :func:`time_values` takes them.
 
         The time of an edge is that of its source if nodes have times. If edges have, a node begins
         with its first edge, and its latest out-edge is the time at which it chooses targets.
         """
-        if isinstance(times, Mapping):
-            at, values = _by_code(times, graph)
-            times = np.full(graph.n_nodes, None)
-            times[at] = values
-        try:
-            given = np.asarray(times, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            raise InputError("times must be numbers, one for each node or for each edge.") from None
-        if len(given) not in (graph.n_nodes, graph.n_edges):
-            raise InputError(
-                f"{len(given):,} times for {graph.n_nodes:,} nodes and {graph.n_edges:,} edges; "
-                "give one for each node, or one for each edge."
-            )
+        given, of_edges = time_values(times, graph)
         if not np.isfinite(given).any():
             raise InputError("No time is a finite number.")
         known = np.where(np.isfinite(given), given, np.nan)
-        if len(given) == graph.n_nodes:
-            edge, start, now = known[graph.sources], known, known
-        else:
-            edge = known
+        edge, start, now = known if of_edges else known[graph.sources], known, known
+        if of_edges:
             start, now = np.full(graph.n_nodes, np.inf), np.full(graph.n_nodes, -np.inf)
             for side in (graph.sources, graph.targets):
                 np.fmin.at(start, side, edge)
@@ -291,7 +325,9 @@ class Clock:
 
     def grown(self, graph: DiGraph) -> Clock:
         """Return the times of a larger graph: nodes and edges that are new are the newest."""
-        edge, node = np.ones(graph.n_edges), np.ones(graph.n_nodes - len(self.start))
+        # New nodes choose after the new edges, which come after all others (whose shares are less).
+        edge = np.full(graph.n_edges, 1.0 - 0.5 / max(graph.n_edges, 1))
+        node = np.ones(graph.n_nodes - len(self.start))
         edge[graph.find_edges(self.graph.sources, self.graph.targets)] = self.edge
         return Clock(graph, edge, np.append(self.start, node), np.append(self.now, node))
 

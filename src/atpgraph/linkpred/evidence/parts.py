@@ -210,16 +210,26 @@ class VectorEvidence(Evidence):
 
     def grown(self, graph: DiGraph, settings: Settings) -> VectorEvidence:
         """Return the evidence with vectors for new nodes, from nodes before them; others stay."""
-        other = copy.copy(self)
-        for node in range(len(self.source_), graph.n_nodes):
-            near = (targets_of(side, node) for side in (graph, graph.reverse()))
-            source, target = other.project(*(nodes[nodes < node] for nodes in near))
-            other.use(np.vstack([other.source_, source]), np.vstack([other.target_, target]))
+        other, sides, old = copy.copy(self), (self.source_, self.target_), len(self.source_)
+        more = np.zeros((graph.n_nodes - old, self.source_.shape[1]), dtype=np.float32)
+        source, target = (np.concatenate([side, more]) for side in sides)
+        other.use(source, target)
+        squares = np.stack([(side.astype(np.float64) ** 2).sum(axis=0) for side in sides])
+        for node in range(old, graph.n_nodes):
+            out, into = (targets_of(side, node) for side in (graph, graph.reverse()))
+            vectors = other.project(out[out < node], into[into < node], squares)
+            source[node], target[node] = vectors
+            squares += np.stack([source[node], target[node]]).astype(np.float64) ** 2
         return other
 
     @abstractmethod
-    def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
-        """Return the vectors of a new node with edges to some nodes and from others."""
+    def project(
+        self, out: Int64Array, into: Int64Array, squares: Float64Array
+    ) -> tuple[AnyArray, AnyArray]:
+        """Return the vectors of a new node with edges to some nodes and from others.
+
+        `squares` has the squared norms of the columns of the source vectors, then of the targets.
+        """
 
 
 class AtpScore(VectorEvidence):
@@ -249,7 +259,9 @@ class AtpScore(VectorEvidence):
     def terms(self, found: Float64Array) -> Float64Array:
         return np.log1p(np.maximum(found, 0.0))
 
-    def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
+    def project(
+        self, out: Int64Array, into: Int64Array, squares: Float64Array
+    ) -> tuple[AnyArray, AnyArray]:
         """Return vectors of a new node, whose components are the largest of those of its neighbors.
 
         The node reaches all nodes that its targets reach, and all nodes that reach its sources
@@ -300,13 +312,12 @@ class SpectralScore(VectorEvidence):
         positive = np.maximum(found, 0.0)
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
 
-    def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
+    def project(
+        self, out: Int64Array, into: Int64Array, squares: Float64Array
+    ) -> tuple[AnyArray, AnyArray]:
         """Return the projections a V Σ^−½ of the rows of the node, one for each direction."""
-        found = []
-        for side, nodes in ((self.target_, out), (self.source_, into)):
-            scale = (side.astype(np.float64) ** 2).sum(axis=0)  # the columns of V √Σ have norm √σ
-            found.append(side[nodes].sum(axis=0) / np.where(scale > 0, scale, 1.0))
-        return found[0], found[1]
+        scale = np.where(squares > 0, squares, 1.0)  # the columns of U √Σ and V √Σ have norm √σ
+        return self.target_[out].sum(axis=0) / scale[1], self.source_[into].sum(axis=0) / scale[0]
 
 
 class Attributes(Evidence):

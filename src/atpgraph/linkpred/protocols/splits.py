@@ -16,12 +16,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence.attributes import Clock
+from atpgraph.linkpred.evidence.attributes import Clock, Times, edge_times, time_values
 from atpgraph.linkpred.protocols import judging
 from atpgraph.linkpred.protocols.judging import PROTOCOLS, PairTest, Protocol, RankingTest
 from atpgraph.linkpred.protocols.negatives import Pairs
 from atpgraph.util.archive import load_array
-from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.arrays import Int64Array
 from atpgraph.util.random import RandomState, generator
 
 _FILES = ("observed_graph", "pos_test_edges", "neg_test_edges")  # of a split of DirLinkBench
@@ -41,7 +41,7 @@ class Split:
     tests: Mapping[str, PairTest | RankingTest]
     unavailable: Mapping[str, str] = field(default_factory=dict)
     requested: int = 0
-    times: Float64Array | None = None
+    times: Times | None = None
 
     def fit(self, method: Any) -> None:
         """Fit a method to the training graph, with times if it uses them."""
@@ -101,7 +101,7 @@ def make_split(
 
 def make_time_split(
     graph: DiGraph,
-    times: Float64Array,
+    times: Times,
     *,
     fraction: float = 0.05,
     random_state: RandomState = 0,
@@ -116,7 +116,7 @@ def make_time_split(
     Parameters
     ----------
     graph : DiGraph
-    times : array with a number for each node, or for each edge
+    times : array with a number for each node, or for each edge, or a mapping
     fraction : float
         Share of the nodes with out-edges that are test sources.
     random_state : int, Generator or None
@@ -125,8 +125,8 @@ def make_time_split(
     """
     _check(fraction)
     rng = generator(random_state)
-    given = np.asarray(times, dtype=np.float64).reshape(-1)
-    now, degree, source = Clock.of(given, graph).now, graph.out_degree, graph.sources
+    given, of_edges = time_values(times, graph)
+    now, degree, source = Clock.of(times, graph).now, graph.out_degree, graph.sources
     active = np.flatnonzero(degree > 0)
     newest = active[np.argsort(-now[active], kind="stable")]
     newest = rng.permutation(newest[: max(2, round(fraction * len(active)))])
@@ -151,9 +151,9 @@ def make_time_split(
     if not tests:
         raise InputError("The newest sources have no edges to hide; give a larger fraction.")
     gone = np.concatenate(list(taken.values()))
-    known = given if len(given) == graph.n_nodes else np.delete(given, gone)
-    positives = Pairs.of_edges(graph, gone)
-    return Split(graph.without_edges(gone), positives, tests, {}, len(gone), known)
+    train = graph.without_edges(gone)
+    known = edge_times(np.delete(given, gone), train) if of_edges else given
+    return Split(train, Pairs.of_edges(graph, gone), tests, {}, len(gone), known)
 
 
 def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int64Array:
