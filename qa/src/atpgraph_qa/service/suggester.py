@@ -15,6 +15,7 @@ from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
 from atpgraph_qa.service.engine import Advice, Engine, Store, log_bugs
 from atpgraph_qa.service.events import Edited, Event, StatusChanged
+from atpgraph_qa.service.outbox import MODERATORS
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
@@ -22,7 +23,6 @@ from atpgraph_qa.timeline.query import Question
 
 # Rules that exclude people for some time.
 PASSING = ("hours", "weekday", "holiday", "away", "capacity", "asked-recently")
-MODERATORS = ("slack",)  # adapters that inform moderators; the others ask people
 
 
 class Suggester:
