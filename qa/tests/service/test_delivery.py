@@ -268,3 +268,55 @@ def test_an_answer_comes_while_a_message_is_sent(
         assert states(front) == ["cancelled"]  # it failed, and is not tried again
         front.clock.pass_hours(24)
         assert front.service.sender.run() == 0
+
+
+def opt_out(front: Front, user: int, way: str) -> None:
+    if way == "api":
+        assert front.call("PATCH", f"/v1/people/{user}", {"opted_out": True}).status_code == 200
+    elif way == "link":
+        code = front.service.suggester.opt_out_code(user)
+        front.client.post(f"/opt-out/{user}/{code}", content="choice=stop")
+    else:
+        front.client.post("/login", content=f"token={front.tokens['admin']}")
+        page = front.client.get(f"/people/{user}").text
+        csrf = page.partition('name="csrf" value="')[2].partition('"')[0]
+        front.client.post(f"/people/{user}", content=f"csrf={csrf}&opted_out=yes")
+    assert front.service.engine.directory[user].opted_out
+
+
+@pytest.mark.parametrize("way", ["api", "link", "page"])
+@pytest.mark.parametrize("tried", [False, True])
+def test_who_opted_out_gets_no_message_that_waits(
+    make_front: Make, database_url: str, way: str, tried: bool
+) -> None:
+    with receiver(500) as to:
+        front = webhook(make_front, to, database_url)
+        front.ask(90_001)
+        first, second = (person["user"] for person in front.suggestions()[0]["people"])
+        if tried:
+            assert front.service.sender.run() == 1
+        opt_out(front, first, way)
+        to.got.clear()
+        front.clock.pass_hours(1)
+        assert front.service.sender.run() == 1
+        (got,) = to.got
+        assert [person["user"] for person in got.json["data"]["people"]] == [second]
+        opt_out(front, second, way)
+        front.clock.pass_hours(1)
+        assert front.service.sender.run() == 0
+        assert states(front) == ["cancelled"]
+        again = front.call("GET", "/v1/messages").json()["items"][0]["id"]
+        assert front.call("POST", f"/v1/messages/{again}/redeliver").status_code == 202
+        assert front.service.sender.run() == 0
+        assert len(to.got) == 1
+
+
+def test_moderators_still_see_who_opted_out(make_front: Make) -> None:
+    with receiver(200) as to:
+        front = webhook(make_front, to, adapters=["slack"], slack_url=to.url)
+        front.ask(90_001)
+        users = [person["user"] for person in front.suggestions()[0]["people"]]
+        opt_out(front, users[0], "api")
+        assert front.service.sender.run() == 1
+        button = to.got[0].json["blocks"][1]["elements"][0]
+        assert button["value"].split()[1:] == [str(user) for user in users]

@@ -234,3 +234,86 @@ def test_weak_evidence_asks_nobody(make_front: Make) -> None:
 
 def test_shadow_is_the_default() -> None:
     assert Rules().mode == "shadow"
+
+
+NIGHT = {"hours": "16:00-18:00", "escalate_hours": 24.0}  # it is 14:13
+
+
+def test_nobody_free_at_night_is_asked_in_the_morning(make_front: Make, database_url: str) -> None:
+    front = make_front(database_url, policy={**NIGHT, "mode": "automatic"})
+
+    def later(hours: float) -> None:
+        front.clock.pass_hours(hours)
+        front.service.run_maintenance()
+
+    front.ask(90_001)
+    later(1)
+    (found,) = front.suggestions()
+    assert (found["people"], found["sent_ms"]) == ([], None)
+    later(0.9)  # it is 16:07, but the last attempt was less than an hour ago
+    assert asked(front, 90_001) == []
+    later(0.2)
+    (found,) = front.suggestions()
+    assert (found["round"], found["state"]) == (0, "proposed")
+    assert (found["people"] != [], found["sent_ms"]) == (True, front.clock.now)
+    assert found["abstains"] == ""
+    later(2)
+    assert asked(front, 90_001) == [person["user"] for person in found["people"]]
+    later(24)  # silence: others are asked, as soon as somebody may be asked again
+    (second, first) = front.suggestions()
+    assert first["people"] == found["people"]
+    assert (second["round"], second["people"]) == (1, [])
+    later(22)
+    (second, first) = front.suggestions()
+    assert second["round"] == 1
+    assert len(second["people"]) == 3
+    assert second["sent_ms"] == front.clock.now
+    again = {person["user"] for person in second["people"]}
+    assert not again & {person["user"] for person in first["people"]}
+
+
+def test_in_approve_mode_the_card_shows_them_in_the_morning(make_front: Make) -> None:
+    front = make_front(policy={**NIGHT, "mode": "approve"})
+    front.ask(90_001)
+    front.clock.pass_hours(2)
+    front.service.run_maintenance()
+    (found,) = front.suggestions()
+    assert (found["people"] != [], found["sent_ms"]) == (True, None)
+    front.clock.pass_hours(1)
+    front.service.run_maintenance()
+    assert front.suggestions() == [found]
+
+
+def test_what_is_not_tried_again(make_front: Make) -> None:
+    front = make_front(policy={**NIGHT, "mode": "automatic", "expire_days": 3.0})
+    front.ask(90_001)
+    front.ask(90_002)
+    front.ask(90_003)
+    answer = {"id": 95_001, "question": 90_001, "user": 3, "at": front.clock.now / 1000}
+    assert front.call("POST", "/v1/answers", answer).status_code == 202
+    closed = {"question": 90_002, "state": "closed", "at": front.clock.now / 1000}
+    assert front.call("POST", "/v1/closures", closed).status_code == 202
+    front.service.apply_all()
+    front.clock.pass_hours(73.8)  # 16:01, three days later
+    front.service.run_maintenance()
+    assert [(row["state"], row["people"]) for row in front.suggestions()] == [
+        ("expired", []), ("withdrawn", []), ("answered", []),
+    ]  # fmt: skip
+
+
+def test_weak_evidence_is_not_tried_again(make_front: Make) -> None:
+    front = make_front(policy={**NIGHT, "mode": "automatic", "least_confidence": 0.99})
+    front.ask(90_001)
+    assert front.suggestions()[0]["abstains"].startswith("None of the best 20 may be asked now")
+    front.clock.pass_hours(2)
+    front.service.run_maintenance()
+    assert front.suggestions()[0]["abstains"].startswith("None of the best 20 may be asked now")
+
+
+def test_what_nobody_could_be_asked_in_the_trial_run_is_not_asked_later(make_front: Make) -> None:
+    front = make_front(policy={**NIGHT, "mode": "shadow"})
+    front.ask(90_001)
+    front.service.engine.set_mode("automatic", "test")
+    front.clock.pass_hours(2)
+    front.service.run_maintenance()
+    assert asked(front, 90_001) == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import select
 
+from atpgraph_qa import Advisor
 from atpgraph_qa.service import tables
 from atpgraph_qa.service.run import config_of, create_app
 from qa.tests.service.conftest import NOW, Make
@@ -126,3 +129,50 @@ def test_a_job_that_fails_does_not_stop_the_others(
     with pytest.raises(RuntimeError, match="a bug"):
         front.service.run_maintenance()
     assert front.service.snapshots.written_seq == 1
+
+
+def test_a_question_that_cannot_be_ranked_does_not_stop_later_events(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    front = make_front()
+    ask, record = Advisor.ask, front.service.suggester._record
+
+    def broken(*given: Any, **more: Any) -> Any:
+        if given[1].id == 90_001:
+            raise RuntimeError("a bug")
+        return ask(*given, **more)
+
+    def unstored(connection: Any, question: int, *rest: Any) -> None:
+        record(connection, question, *rest)
+        if question == 90_002:
+            raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Advisor, "ask", broken)
+    monkeypatch.setattr(front.service.suggester, "_record", unstored)
+    for number in (90_001, 90_002, 90_003):
+        front.ask(number)
+    assert [row["question"] for row in front.suggestions()] == [90_003]
+    assert front.service.engine.advisor.history.records.question_at(90_001) >= 0
+    bugs = [record for record in caplog.records if record.message == "bug"]
+    assert [record.facts["seq"] for record in bugs] == [1, 2]  # type: ignore[attr-defined]
+
+
+def test_a_question_that_cannot_be_ranked_again_does_not_stop_the_others(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = make_front()
+    front.ask(90_001)
+    front.ask(90_002)
+    ask = Advisor.ask
+
+    def broken(*given: Any, **more: Any) -> Any:
+        if given[1].id == 90_001:
+            raise RuntimeError("a bug")
+        return ask(*given, **more)
+
+    monkeypatch.setattr(Advisor, "ask", broken)
+    front.clock.pass_hours(25)
+    front.service.run_maintenance()
+    assert [(row["question"], row["round"]) for row in front.suggestions()] == [
+        (90_002, 1), (90_002, 0), (90_001, 0),
+    ]  # fmt: skip

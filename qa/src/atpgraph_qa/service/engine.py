@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -34,7 +34,13 @@ from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
-from atpgraph_qa.service.database import Database, after_commit, serialize
+from atpgraph_qa.service.database import (
+    Database,
+    DatabaseGoneError,
+    NotInChargeError,
+    after_commit,
+    serialize,
+)
 from atpgraph_qa.service.events import Arrival, Edited, Event, StatusChanged, TopicChange
 from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
@@ -59,6 +65,17 @@ Store = Callable[[Connection], None]
 def now_ms() -> int:
     """Return the time in milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+@contextlib.contextmanager
+def log_bugs(**facts: int) -> Iterator[None]:
+    """Log an exception instead of raising it, unless the database is gone or not ours any more."""
+    try:
+        yield
+    except (DatabaseGoneError, NotInChargeError):
+        raise
+    except Exception as bug:
+        LOG.exception("bug", extra={"facts": {**facts, "kind": type(bug).__name__}})
 
 
 class RankingLimiter:
@@ -379,7 +396,22 @@ class Engine:
 
     def _apply(self, rows: Sequence[Arrival]) -> None:
         advisor, change, refused = self._observed(self.advisor, rows)
-        suggest = None if refused else self.prepare(rows[0].event, self.advisor)
+        stored = False
+        with log_bugs(seq=rows[0].seq):
+            suggest = None if refused else self.prepare(rows[0].event, self.advisor)
+            self._store(rows, refused, suggest)
+            stored = True
+        if not stored:  # without a suggestion, so that later events are applied
+            self._store(rows, refused, None)
+        self.exchange(advisor, change)
+        self.seq = rows[-1].seq
+        for seq in refused:
+            LOG.info("event refused", extra={"facts": {"seq": seq}})
+
+    def _store(
+        self, rows: Sequence[Arrival], refused: dict[int, str], suggest: Store | None
+    ) -> None:
+        """Store all effects of some events."""
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
@@ -390,10 +422,6 @@ class Engine:
             if suggest is not None:
                 suggest(connection)
             put_meta(connection, APPLIED, rows[-1].seq)
-        self.exchange(advisor, change)
-        self.seq = rows[-1].seq
-        for seq in refused:
-            LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(
         self, advisor: Advisor, rows: Sequence[Arrival]

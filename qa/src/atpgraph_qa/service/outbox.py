@@ -27,6 +27,7 @@ from atpgraph_qa.service.database import Database, DatabaseGoneError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import Row, add, change, find, find_one, remove, save
 
+MODERATORS = ("slack",)  # adapters that inform moderators; the others ask people
 LOG = logging.getLogger("atpgraph.serve")
 _GONE = 410
 _AGAIN = (408, 409, 425, 429)  # client errors that may pass
@@ -90,6 +91,24 @@ def cancel(connection: Connection, question: int) -> None:
     about = select(_made.c.id).where(_made.c.question == question)
     which = _messages.c.suggestion.in_(about) & _messages.c.state.in_(("waiting", "sending"))
     change(connection, _messages, which, state="cancelled")
+
+
+def _to_send(connection: Connection, messages: list[Row]) -> list[Row]:
+    """Leave out people who opted out since; cancel the messages that would ask nobody else."""
+    named = [message["payload"].get("data", {}).get("people", []) for message in messages]
+    t, users = tables.people.c, {person["user"] for people in named for person in people}
+    out = set(connection.execute(select(t.id).where(t.id.in_(users), t.opted_out)).scalars())
+    kept = []
+    for message, people in zip(messages, named, strict=True):
+        left = [person for person in people if person["user"] not in out]
+        if message["adapter"] in MODERATORS or len(left) == len(people):
+            kept.append(message)
+        elif left:
+            message["payload"]["data"]["people"] = left
+            kept.append(message)
+        else:
+            change(connection, _messages, message["id"], state="cancelled")
+    return kept
 
 
 def redeliver(connection: Connection, message: str, now_ms: int) -> bool:
@@ -190,7 +209,7 @@ class Sender:
         )
         query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
         with self.database.write(acting=True) as connection:
-            messages = find(connection, query)
+            messages = _to_send(connection, find(connection, query))
             which = t.id.in_([message["id"] for message in messages])
             change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
         if messages:

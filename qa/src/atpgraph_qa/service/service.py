@@ -121,8 +121,8 @@ class Service:
         """Do the periodic work; all jobs run, even if some fail."""
         engine, snapshots = self.engine, self.snapshots
         jobs: list[Callable[[], object]] = [
-            engine.let_time_pass, self.release_waiting_topics, self.suggester.escalate,
-            self.suggester.expire, engine.place_newcomers, self._drop_seen, engine.recalibrate,
+            engine.let_time_pass, self.release_waiting_topics, self.suggester.expire,
+            self.suggester.escalate, engine.place_newcomers, self._drop_seen, engine.recalibrate,
             self.trainer.tend, lambda: snapshots.due() and snapshots.write(),
         ]  # fmt: skip
         with contextlib.ExitStack() as stack:  # it calls all, and then raises the last error

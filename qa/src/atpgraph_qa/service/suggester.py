@@ -10,17 +10,19 @@ from sqlalchemy import Connection, select
 
 from atpgraph.errors import InputError
 from atpgraph_qa.advisor.advisor import Advisor
-from atpgraph_qa.advisor.policies import HOUR_MS
+from atpgraph_qa.advisor.policies import HOUR_MS, Policy
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
-from atpgraph_qa.service.engine import Advice, Engine, Store
+from atpgraph_qa.service.engine import Advice, Engine, Store, log_bugs
 from atpgraph_qa.service.events import Edited, Event, StatusChanged
+from atpgraph_qa.service.outbox import MODERATORS
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
-MODERATORS = ("slack",)  # adapters that inform moderators; the others ask people
+# Rules that exclude people for some time.
+PASSING = ("hours", "weekday", "holiday", "away", "capacity", "asked-recently")
 
 
 class Suggester:
@@ -60,14 +62,14 @@ class Suggester:
         elif last["state"] != "withdrawn":
             return None
         advice = self.engine.route(_question(question), keep=True, skip=skip, advisor=advisor)
+        return lambda connection: self._renew(connection, last["id"], advice, why)
 
-        def work(connection: Connection) -> None:
-            values = self._values(advice)
-            values |= {"notes": [why, *values["notes"]], "sent_ms": None}
-            suggestions.change_suggestion(connection, last["id"], **values)
-            self._put_forward(connection, last["id"])
-
-        return work
+    def _renew(self, connection: Connection, suggestion: int, advice: Advice, why: str) -> None:
+        """Replace a suggestion by another of the same round, and act on it."""
+        values = self._values(advice)
+        values |= {"notes": [why, *values["notes"]], "sent_ms": None, "escalate_ms": None}
+        suggestions.change_suggestion(connection, suggestion, **values)
+        self._put_forward(connection, suggestion)
 
     def _values(self, advice: Advice) -> Row:
         confidence = max((person.confidence for person in advice.people), default=0.0)
@@ -87,12 +89,25 @@ class Suggester:
     def _put_forward(self, connection: Connection, suggestion: int) -> None:
         """Ask the people, the moderators or nobody, depending on the mode."""
         found = suggestions.get_suggestion(connection, suggestion)
-        if found is None or not found["people"]:
+        if found is None:
             return
-        if self.engine.mode == "approve":
+        if not found["people"]:
+            if self._may_pass(found):
+                later = self.engine.clock() + HOUR_MS
+                suggestions.change_suggestion(connection, suggestion, escalate_ms=later)
+        elif self.engine.mode == "approve":
             self._enqueue(connection, found, found["people"], MODERATORS, "proposed")
         else:
             self._ask(connection, found, found["people"])
+
+    def _may_pass(self, found: Row) -> bool:
+        """Return whether somebody who is good enough may be asked at another time."""
+        least = self.rules.least_confidence
+        good = {entry["person"] for entry in found["ranking"] if entry["confidence"] >= least}
+        return any(
+            decision["rule"] in PASSING and decision["person"] in good
+            for decision in found["decisions"]
+        )
 
     def _ask(
         self, connection: Connection, found: Row, people: Sequence[Row], kind: str = ""
@@ -164,32 +179,53 @@ class Suggester:
         return self.engine.forgotten_people.digest(f"opt-out {person}")[:32]
 
     def escalate(self) -> None:
-        """Suggest more people, of a wider group, for questions that nobody answered in time."""
-        t, policy = tables.suggestions.c, self.rules.policy()
-        if policy.groups and (wider := self.rules.escalate_groups):
-            policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
+        """Suggest more people, of a wider group, for questions that nobody answered in time.
+
+        A suggestion for which nobody could be asked is made again, in the same round.
+        """
+        t = tables.suggestions.c
         due = (t.escalate_ms <= self.engine.clock()) & t.state.in_(suggestions.OPEN)
         if not self.engine.shadow:  # nobody was asked in a trial run, so nobody was silent
-            due &= t.sent_ms.is_not(None) | (t.state == "declined")
+            due &= t.sent_ms.is_not(None) | (t.state == "declined") | ((t.asked == 0) & ~t.shadow)
         with self.engine.lock:
             with self.database.read() as connection:
                 rows = connection.execute(select(t.id, t.question).where(due).limit(100)).all()
             for suggestion, question in rows:
-                with self.database.read() as connection:
-                    row = tables.find_one(connection, tables.questions, question)
-                    earlier = suggestions.rounds(connection, question)
-                    before = suggestions.tried(connection, earlier)
-                advice = None
-                again = len(earlier) <= self.rules.escalations
-                if again and row is not None and row["closed_ms"] is None:
-                    top = self.rules.people + len(earlier) * self.rules.escalate_people
-                    advice = self.engine.route(
-                        _question(row), keep=True, skip=before, top=top, policy=policy
-                    )
-                with self.database.write(acting=True) as connection:
-                    suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
-                    if advice is not None:
-                        self._record(connection, question, advice, len(earlier))
+                done = False
+                with log_bugs(suggestion=suggestion):
+                    self._escalate(suggestion, question)
+                    done = True
+                if not done:
+                    with self.database.write(acting=True) as connection:
+                        suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
+
+    def _escalate(self, suggestion: int, question: int) -> None:
+        with self.database.read() as connection:
+            row = tables.find_one(connection, tables.questions, question)
+            earlier = suggestions.rounds(connection, question)
+            again = earlier[-1]["id"] == suggestion and suggestions.is_vain(earlier[-1])
+            if again:
+                earlier.pop()
+            before = suggestions.tried(connection, earlier)
+        advice, top = None, self.rules.people + len(earlier) * self.rules.escalate_people
+        if len(earlier) <= self.rules.escalations and row is not None and row["closed_ms"] is None:
+            advice = self.engine.route(
+                _question(row), keep=True, skip=before, top=top,
+                policy=self._wider_policy() if earlier else None,
+            )  # fmt: skip
+        with self.database.write(acting=True) as connection:
+            suggestions.change_suggestion(connection, suggestion, escalate_ms=None)
+            if advice is not None and again:
+                self._renew(connection, suggestion, advice, "Nobody could be asked before.")
+            elif advice is not None:
+                self._record(connection, question, advice, len(earlier))
+
+    def _wider_policy(self) -> Policy:
+        """Return the policy of later rounds."""
+        policy, wider = self.rules.policy(), self.rules.escalate_groups
+        if not policy.groups:
+            return policy
+        return replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
 
     def expire(self) -> None:
         """Close suggestions that have been open too long."""

@@ -54,6 +54,11 @@ def rounds(connection: Connection, question: int) -> list[Row]:
     return _select(connection, query.order_by(db.suggestions.c.round))
 
 
+def is_vain(row: Row) -> bool:
+    """Return whether a suggestion named nobody, and nobody decided about it."""
+    return row["state"] == "proposed" and row["sent_ms"] is None and not row["people"]
+
+
 def tried(connection: Connection, made: Sequence[Row]) -> set[int]:
     """Return who was suggested, or named by somebody instead, in some suggestions."""
     t = db.feedback.c
