@@ -110,3 +110,9 @@ def test_impossible_requests_are_one_sentence(tmp_path):
         assert result.stderr.startswith("atp: error: ")
         assert result.stderr.count("\n") == 1
         assert not out.exists()
+
+
+def test_a_graph_on_standard_output_is_called_so():
+    done = run("gnm", "-n", 5, "-m", 4, "-o", "-")
+    assert len(done.stdout.splitlines()) == 4
+    assert "standard output: 5 nodes, 4 edges" in done.stderr

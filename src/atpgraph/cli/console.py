@@ -135,9 +135,9 @@ def table(
     return result
 
 
-def named(path: object) -> object:
+def named(path: object, stream: str = "standard input") -> object:
     """Return the name of a file in messages."""
-    return "standard input" if str(path) == "-" else path
+    return stream if str(path) == "-" else path
 
 
 def sizes(graph: DiGraph) -> dict[str, int]:
@@ -145,9 +145,9 @@ def sizes(graph: DiGraph) -> dict[str, int]:
     return {"nodes": graph.n_nodes, "edges": graph.n_edges}
 
 
-def sized(path: object, graph: DiGraph) -> str:
+def sized(path: object, graph: DiGraph, stream: str = "standard input") -> str:
     """Return the name of a graph and its size, as text."""
-    return f"{named(path)}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
+    return f"{named(path, stream)}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
 
 
 def facts_table(name: object, facts: Mapping[str, Any]) -> Table:

@@ -70,7 +70,7 @@ def imports(
 
     graph = datasets.installed_packages() if packages else datasets.python_imports()
     atpgraph.write_edgelist(graph, output)
-    out.result(sizes(graph) | {"output": output}, sized(output, graph), f"next: atp {output}")
+    out.result(sizes(graph) | {"output": output}, _sized(output, graph), f"next: atp {output}")
 
 
 def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> None:
@@ -82,7 +82,7 @@ def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> 
     ) -> None:
         graph = getattr(atpgraph, function)(nodes, edges, seed)
         payload = _saved(name, graph, output, seed)
-        out.result(payload | {"seconds": out.seconds}, sized(output, graph))
+        out.result(payload | {"seconds": out.seconds}, _sized(output, graph))
 
 
 _add("dag", "random_dag", "Generate a random DAG: edges follow a hidden order.", 1500, 15_000)
@@ -113,7 +113,7 @@ def cycles(
     base = atpgraph.random_dag(nodes, edges, rng) if dag is None else reading.read(dag)
     graph, added = atpgraph.plant_cycles(base, planted, max_length, rng)
     payload = _saved("cycles", graph, output, seed) | {"planted": len(added)}
-    lines = [f"{sized(output, graph)}, {len(added):,} of them planted"]
+    lines = [f"{_sized(output, graph)}, {len(added):,} of them planted"]
     if truth is not None:
         atpgraph.write_edgelist(np.stack(graph.edge_labels(added), axis=1), truth)
         payload["truth"] = truth
@@ -124,6 +124,10 @@ def cycles(
 _add("gnm", "gnm", "Generate a uniformly random graph without self-loops.", 1500, 15_000)
 _add("citation", "citation_dag", "Generate a shallow DAG, like a citation network.", 10_000, 20_000)
 app.add_typer(generate, name="generate")
+
+
+def _sized(output: Path, graph: atpgraph.DiGraph) -> str:
+    return sized(output, graph, "standard output")
 
 
 def _saved(model: str, graph: atpgraph.DiGraph, output: Path, seed: int) -> dict[str, Any]:
