@@ -144,6 +144,24 @@ def test_a_hook_that_failed_half_way_is_taken_again(
     assert discourse(forum, "topic_edited", edited).json()["duplicates"] == 1
 
 
+def test_a_topic_that_moves_to_another_category_is_not_asked_about(forum: Front) -> None:
+    discourse(forum, "topic_created", topic(90_001))
+    discourse(forum, "post_created", post(70_001, 90_001, 1, 7))
+    forum.service.apply_all()
+    # A message without a category does not say that the topic moved.
+    assert discourse(forum, "topic_edited", topic(90_001, category_id=None)).json()["events"] == 0
+    moved = topic(90_001, category_id=9)
+    assert discourse(forum, "topic_edited", moved).json()["events"] == 1
+    assert discourse(forum, "topic_edited", moved).json()["duplicates"] == 1
+    forum.service.apply_all()
+    forum.clock.pass_hours(25)
+    forum.service.run_maintenance()
+    assert [row["state"] for row in forum.suggestions()] == ["withdrawn"]
+    discourse(forum, "topic_status_updated", topic(90_001, closed=False))  # moved back, reopened
+    forum.service.apply_all()
+    assert [row["state"] for row in forum.suggestions()] == ["proposed"]
+
+
 @pytest.mark.parametrize(
     ("event", "content"),
     [

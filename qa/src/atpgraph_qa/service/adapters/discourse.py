@@ -48,6 +48,8 @@ class Discourse(base.Adapter):
             case "topic_edited" if self._wanted(topic, "archetype"):
                 title, tags = topic.text("title"), topic.names("tags")
                 return self._changed(topic, Edited(topic.id(), now_ms, title or None, None, tags))
+            case "topic_edited" if topic.number("category_id") >= 0:  # it moved
+                return self._changed(topic, StatusChanged(topic.id(), now_ms, "closed"))
             case "topic_recovered" | "topic_status_updated":
                 said = topic.values
                 shut = said.get("closed") or said.get("archived") or said.get("visible") is False
