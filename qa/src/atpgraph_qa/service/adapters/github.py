@@ -80,8 +80,8 @@ class GitHub(base.Adapter):
         if not people:
             raise InputError("None of the people has a handle; GitHub sends handles with comments.")
         origin = question.get("origin", {})
-        # A comment is public, so it gives no reasons.
-        text = base.message_text("comment.md", question=question, people=people)
+        # A comment is public: it gives no reasons, and no link by which any reader could opt out.
+        text = base.message_text("comment.md", people=people)
         content: Row = {"body": text}
         if origin.get("kind") == "discussion":
             url = f"{api}/graphql"
