@@ -57,7 +57,7 @@ def test_table(graph):
         (["nowhere.txt"], "neither a file nor a dataset"),
         (["GRAPH", "--methods", "magic"], "no method 'magic'"),
         (["GRAPH", "--protocol", "lucky"], "no protocol 'lucky'"),
-        (["GRAPH", "--dim", "many"], "--dim has 'many'"),
+        (["GRAPH", "--dim", "many"], "--dim got 'many'"),
         (["GRAPH", "--fraction", "2"], "between 0 and 1"),
     ],
 )
