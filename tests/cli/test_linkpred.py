@@ -57,7 +57,7 @@ def test_table(graph):
         (["nowhere.txt"], "neither a file nor a dataset"),
         (["GRAPH", "--methods", "magic"], "no method 'magic'"),
         (["GRAPH", "--protocol", "lucky"], "no protocol 'lucky'"),
-        (["GRAPH", "--dim", "many"], "--dim has 'many'"),
+        (["GRAPH", "--dim", "many"], "--dim got 'many'"),
         (["GRAPH", "--fraction", "2"], "between 0 and 1"),
     ],
 )
@@ -89,3 +89,14 @@ def test_standard_input(graph):
     typed = ["links", "compare", "-", "--methods", "levels", "--protocol", "random", "--seeds", "1"]
     done = runner.invoke(app, [*typed, "--json", "-q"], input=graph.read_text())
     assert json.loads(done.stdout)["edges"] == 700
+
+
+def test_a_fraction_of_the_newest_sources(graph, tmp_path):
+    times = tmp_path / "times.txt"
+    times.write_text("".join(f"{node} {node}\n" for node in range(80)))
+    typed = ["links", "compare", str(graph), "--methods", "popularity", "--seeds", "1", "--json"]
+    hidden = [
+        json.loads(runner.invoke(app, [*typed, "--times", str(times), *more]).stdout)["test_edges"]
+        for more in ([], ["--fraction", "0.05"], ["--fraction", "0.3"])
+    ]
+    assert hidden[0] == hidden[1] < hidden[2] / 3

@@ -187,7 +187,10 @@ def compare(
     times: Path | None = opt(
         "File with times: train on the past, test on the newest sources; replaces --protocol."
     ),
-    fraction: float = opt("Share of the edges taken out for testing.", default=0.1),
+    fraction: float | None = opt(
+        "Share of the edges taken out for testing; with --times, of the sources.",
+        show_default="0.1; with --times 0.05",
+    ),
     queries: int = opt(
         "Number of test edges to rank per split, drawn at random; 0 for all.", default=2000, min=0
     ),
@@ -212,7 +215,13 @@ def compare(
     if times is not None:
         when = read_times(times, loaded)
         splits = [
-            make_time_split(loaded, when, random_state=seed, max_queries=queries or None)
+            make_time_split(
+                loaded,
+                when,
+                fraction=0.05 if fraction is None else fraction,
+                random_state=seed,
+                max_queries=queries or None,
+            )
             for seed in range(seeds or 5)
         ]
     result = run(
@@ -221,7 +230,7 @@ def compare(
         opts.names(protocol),
         dim=dims,
         seeds=seeds,
-        fraction=fraction,
+        fraction=0.1 if fraction is None else fraction,
         max_queries=queries or None,
         name=name,
         splits=splits,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import KINDS, Collection, select_kinds
-from atpgraph.linkpred.evidence.attributes import attribute_vectors
+from atpgraph.linkpred.evidence.attributes import attribute_vectors, read_attributes
 from atpgraph.linkpred.evidence.parts import (
     Attributes,
     Degrees,
@@ -125,3 +127,13 @@ def test_attributes_of_every_kind_mean_the_same() -> None:
 def test_bad_attributes_are_refused(attributes: object, why: str) -> None:
     with pytest.raises(InputError, match=why):
         attribute_vectors(attributes, DiGraph.from_edges([("a", "b")]))
+
+
+def test_a_missing_number_in_a_file_is_no_text(tmp_path: Path) -> None:
+    graph = DiGraph.from_edges([("a", "b"), ("b", "c")])
+    file = tmp_path / "attributes.csv"
+    file.write_text("node,x,y\na,1,2\nb,,3\nc,4,5\n")
+    with pytest.raises(InputError, match="not finite; fill in missing values"):
+        attribute_vectors(read_attributes(file, graph), graph)
+    file.write_text("a,word,2\nb,,3\nc,4,5\n")
+    assert read_attributes(file, graph) == {"a": "word 2", "b": " 3", "c": "4 5"}

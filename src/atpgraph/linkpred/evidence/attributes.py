@@ -175,7 +175,8 @@ def read_attributes(
         if len(row) < 2:
             raise InputError(f"{path}, row {number}: {row[0]!r} has no attributes.")
     try:
-        numbers = {label: [float(field) for field in fields] for label, fields in known}
+        # A missing number is NaN, which is refused later, instead of a reason to read texts.
+        numbers = {label: [float(x.strip() or "nan") for x in fields] for label, fields in known}
     except ValueError:
         return {label: " ".join(fields) for label, fields in known}
     if len({len(fields) for fields in numbers.values()}) > 1:
