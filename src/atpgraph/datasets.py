@@ -12,6 +12,7 @@ those SNAP publishes; if a checksum of the edges is known, a download has to mat
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -247,11 +248,12 @@ def installed_packages() -> DiGraph:
     def normal(name: str) -> str:
         return re.sub(r"[-_.]+", "-", name).lower()
 
-    required = {
-        normal(each.metadata["Name"]): each.requires or []
-        for each in importlib.metadata.distributions()
-        if "Name" in each.metadata  # not in what an interrupted installation left
-    }
+    required: dict[str, list[str]] = {}
+    for each in importlib.metadata.distributions():
+        # What an interrupted installation left has no name, or with some finders no metadata.
+        with contextlib.suppress(FileNotFoundError):
+            if "Name" in each.metadata:
+                required[normal(each.metadata["Name"])] = each.requires or []
     pairs = {
         (name, normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]))
         for name, lines in required.items()

@@ -239,7 +239,7 @@ def test_info_and_export(folder: Path) -> None:
         (["model", "top", "{m}", "1", "12345"], "no node 12345", 2),
         (["model", "export", "{m}", "--format", "xlsx", "-o", "{d}/x"], "no format", 2),
         (["model", "export", "{m}", "--format", "npy", "-o", "-"], "several files", 2),
-        (["info", "{d}"], "not a graph", 2),
+        (["info", "{d}"], "neither a graph nor", 2),
     ],
 )
 def test_bad_input_gets_a_sentence_and_leaves_nothing(

@@ -146,7 +146,7 @@ def test_update_takes_in_a_later_dump(dump: Path, site: Site, tmp_path: Path) ->
     assert new.ask(question).candidates > old.ask(question).candidates
     write_dump(simulate_community(40, 80, n_topics=2, random_state=9), tmp_path / "dump2")
     ingest(tmp_path / "dump2", tmp_path / "site2")
-    with pytest.raises(InputError, match="another site"):
+    with pytest.raises(InputError, match="not the site that the advisor was trained on"):
         new.update(Site(tmp_path / "site2"))
 
 

@@ -134,7 +134,7 @@ def test_another_site_is_refused(model: Path, site: Site, tmp_path: Path) -> Non
     assert folder.expertise_of(site).model.n_components == 8
     write_dump(simulate_community(40, 80, n_topics=2, random_state=9), tmp_path / "dump")
     ingest(tmp_path / "dump", tmp_path / "site")
-    with pytest.raises(InputError, match="trained on another site"):
+    with pytest.raises(InputError, match="trained on a different site"):
         folder.expertise_of(Site(tmp_path / "site"))
 
 

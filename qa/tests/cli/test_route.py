@@ -122,7 +122,7 @@ def test_difficulty_uses_the_model(dump: Path, model: Path, tmp_path: Path) -> N
     assert set(found["methods"]) == {"atp-position"}
     bare = without(dump, tmp_path / "d", accepted=r' AcceptedAnswerId="\d+"')
     said = run("qa", "difficulty", bare, "--model", model, "-q", code=2)
-    assert "was trained on another site" in said
+    assert "was trained on a different site" in said
 
 
 def test_what_the_site_does_not_know_is_said(dump: Path, model: Path) -> None:

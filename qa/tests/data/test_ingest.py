@@ -329,7 +329,7 @@ def test_what_is_no_site_is_said(tmp_path):
             Site(tmp_path)
     manifest = {"format": "atpgraph-site", "schema": 1, "tables": "../elsewhere"}
     (tmp_path / "site.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="folder of tables"):
+    with pytest.raises(InputError, match="folder of the tables"):
         Site(tmp_path)
     with pytest.raises(InputError, match="not a site"):
         Site(tmp_path / "nothing")
