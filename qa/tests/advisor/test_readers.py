@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +98,29 @@ def test_readers_follow_the_writer(advisor: Advisor, readers: Readers) -> None:
     advisor = advisor.observe([Forgotten(int(advisor.history.users[3]))])
     readers.restart(advisor)
     check()
+
+
+def test_what_a_killed_process_left_is_removed(
+    advisor: Advisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    command = (
+        "from atpgraph.util.files import temporary_folder\n"
+        "with temporary_folder('atp-readers') as folder: print(folder); input()"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-uc", command], env=environment, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        (folder / "advisor.json").write_text("titles")
+        Readers(advisor, processes=1).close()
+        assert folder.exists()  # its process lives
+        process.kill()
+    Readers(advisor, processes=1).close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_columns_grow_in_the_file(advisor: Advisor, tmp_path: Path) -> None:

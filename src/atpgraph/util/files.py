@@ -120,6 +120,26 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
             stack.close()
 
 
+@contextlib.contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """Yield a private folder among the system's temporary files; remove it afterwards.
+
+    Folders of this name that killed processes left behind are removed first.
+
+    Examples
+    --------
+    >>> with temporary_folder("example") as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    target = Path(tempfile.gettempdir()) / name
+    sweep(target.parent, _prefix(target))
+    with contextlib.ExitStack() as stack:
+        yield _neighbor(target, stack, folder=True)[0]
+
+
 def _put(temporary: Path, target: Path, *, old: bool) -> None:
     """Put a finished folder in its place and remove the old one."""
     if not old:

@@ -20,7 +20,6 @@ import os
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +33,7 @@ import numpy as np
 from scipy.sparse import csc_matrix
 
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
+from atpgraph.util.files import temporary_folder
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.reasons import Reason
 from atpgraph_qa.advisor.suggest import Ranker
@@ -230,9 +230,9 @@ class _Reader:
 
 
 def _made(advisor: Advisor, count: int) -> list[_Reader]:
-    with tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
-        share(advisor, Path(folder))
-        made = [_Reader(folder) for _ in range(count)]
+    with temporary_folder("atp-readers") as folder:  # it has titles, so nothing may stay
+        share(advisor, folder)
+        made = [_Reader(str(folder)) for _ in range(count)]
         try:
             for reader in made:
                 reader.receive()  # it has mapped the file, whose name is not needed any more
