@@ -47,6 +47,7 @@ def test_triples_carry_weights():
         ["a", "b", "c"], [("a", "b"), ("b", "c")], [3.0, 0.5],
     )  # fmt: skip
     assert parts(as_graph(iter([(1, 2, 3)]))) == ([1, 2], [(1, 2)], [3.0])
+    assert parts(as_graph({(1, 2): 3})) == ([1, 2], [(1, 2)], [3.0])
     assert parts(as_graph([(1, 2, 3)], weight=False)) == ([1, 2], [(1, 2)], None)
     with pytest.raises(InputError, match="add up to more"):
         as_graph([(1, 2, 1e308), (1, 2, 1e308)])

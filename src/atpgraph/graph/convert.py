@@ -6,6 +6,7 @@ A library is imported only if the object comes from it.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +49,7 @@ def as_graph(
         - a DiGraph: returned as it is;
         - a path, as text or ``Path``: read with :func:`read_edgelist`, Parquet too;
         - an array of shape (m, 2), or an iterable of pairs (u, v) or triples (u, v, weight);
+        - a mapping from pairs (u, v) to weights;
         - a square SciPy sparse matrix or array: entry (i, j) is the edge i → j;
         - a table: a pandas or polars frame, lazy or not, a pyarrow table, a DuckDB relation, the
           result of an ADBC query, or anything else with an Arrow stream (``__arrow_c_stream__``);
@@ -119,6 +121,8 @@ def as_graph(
         return _from_edge_index(obj)
     if isinstance(obj, np.ndarray):
         return DiGraph.from_edges(obj)
+    if isinstance(obj, Mapping) and obj:
+        return DiGraph.from_edges(list(obj), weights=list(obj.values()))
     if hasattr(obj, "__iter__"):
         return _from_list(list(obj))
     raise InputError(

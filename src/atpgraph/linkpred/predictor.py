@@ -329,9 +329,9 @@ class LinkPredictor(Estimator):
         """Return the k likeliest missing links of the whole graph.
 
         Returns sources, targets and hit rates, best first. Short walks find the sources that have
-        likely links, and only those are ranked in full. Pairs that are likelier to be a link in the
-        opposite direction are excluded. With `as_frame`, a pandas data frame with the columns
-        source, target and rate.
+        likely links, and only those are ranked in full, with at most 20 targets each. Pairs that
+        are likelier to be a link in the opposite direction are excluded. With `as_frame`, a pandas
+        data frame with the columns source, target and rate.
         """
         graph = self._fitted()
         whole_number("k", k)

@@ -336,7 +336,7 @@ def receive(pipe: IO[bytes]) -> Any:
 
 def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until the writer closes the connection."""
-    with ThreadPoolExecutor(1, initializer=_yield_to_others) as background:
+    with ThreadPoolExecutor(1, initializer=yield_to_others) as background:
         advisor = background.submit(_ready, folder).result()
     send(answers, "ready")
     query = Query(advisor.history, 0)
@@ -358,7 +358,7 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
                 send(answers, advisor.ranker.reasons(query, users))
 
 
-def _yield_to_others() -> None:
+def yield_to_others() -> None:
     """Lower the priority of this thread, because readers that answer need the cores more."""
     if sys.platform == "linux":  # elsewhere priorities are those of processes
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

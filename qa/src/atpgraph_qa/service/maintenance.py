@@ -19,6 +19,7 @@ import shutil
 import threading
 import zipfile
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +29,7 @@ from sqlalchemy.exc import CompileError, OperationalError, StatementError
 from atpgraph.errors import AtpError, InputError
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.advisor.readers import yield_to_others
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import outbox, tables
 from atpgraph_qa.service.database import Database, make_private, migrations
@@ -102,7 +104,8 @@ class Snapshots:
                 advisor, model, seq = self.engine.advisor, self.engine.model, self.engine.seq
             name = f"{seq:012d}-{self.engine.clock()}"
             path = self.folder / name
-            advisor.save(path)
+            with ThreadPoolExecutor(1, initializer=yield_to_others) as background:
+                background.submit(advisor.save, path).result()
             make_private(path)
             with self.engine.database.write(acting=True) as connection:
                 kept = {"name": name, "seq": seq, "model": model}
