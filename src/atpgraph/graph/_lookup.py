@@ -49,6 +49,8 @@ class IntegerLookup:
         """Return the position of each label, −1 where it is unknown."""
         if self._end:
             places = labels - self._low
+            if places.min(initial=0) >= 0 and places.max(initial=-1) < self._end:
+                return places
             return np.where((places >= 0) & (places < self._end), places, -1)
         found = np.empty(len(labels), dtype=np.int64)
         if self._dense:
