@@ -97,14 +97,18 @@ class Snapshots:
         passed = self.engine.clock() - self.written_ms > 60_000 * store.snapshot_minutes
         return new >= store.snapshot_events or (new > 0 and passed)
 
-    def write(self) -> Path:
-        """Write the current advisor, then remove older snapshots."""
+    def write(self, *, urgent: bool = False) -> Path:
+        """Write the current advisor, then remove older snapshots.
+
+        The file is written at low priority, so that routes do not have to wait, unless `urgent`.
+        """
         with self.writing:
             with self.engine.lock:
                 advisor, model, seq = self.engine.advisor, self.engine.model, self.engine.seq
             name = f"{seq:012d}-{self.engine.clock()}"
             path = self.folder / name
-            with ThreadPoolExecutor(1, initializer=yield_to_others) as background:
+            priority = None if urgent else yield_to_others
+            with ThreadPoolExecutor(1, initializer=priority) as background:
                 background.submit(advisor.save, path).result()
             make_private(path)
             with self.engine.database.write(acting=True) as connection:

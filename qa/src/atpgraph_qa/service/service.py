@@ -146,7 +146,7 @@ class Service:
             with contextlib.suppress(AtpError):
                 self.apply_all()
                 if self.engine.seq > self.snapshots.written_seq:
-                    self.snapshots.write()
+                    self.snapshots.write(urgent=True)
         self.ready = False
         self.engine.close()
         self.database.close()
@@ -224,7 +224,7 @@ class Service:
             known = engine.knows(user)
             engine.exchange(forget_in_history(advisor, user, handle))
             engine.place_newcomers()
-            self.snapshots.write()
+            self.snapshots.write(urgent=True)  # events wait for it
         self.database.erase_deleted()
         return {**report, "history": int(known), "snapshots": 1}
 

@@ -107,7 +107,7 @@ class Trainer:
                 with engine.database.write(acting=True) as connection:
                     put_meta(connection, "trained_ms", found["cut_ms"])
                     put_meta(connection, CALIBRATED, now // DAY_MS + 1)
-                self.snapshots.write()
+                self.snapshots.write(urgent=True)
         wanted = ("questions", "old_mrr", "new_mrr")
         judged: Row = {key: found[key] for key in wanted if key in found}
         self.last = {"name": name, "state": state, **judged}
